@@ -185,12 +185,14 @@ def answers_in_order(
     workers: Sequence[WorkerProcess],
     questions: Iterator[_Q],
     after_death: Callable[[WorkerProcess, _Q], _A],
+    answer: Callable[[WorkerProcess], _A | None] = lambda worker: worker.answer(),
 ) -> Iterator[_A]:
     """Yield the answers in the order of the requests; each worker has one request at a time.
 
     Args:
         questions: the requests.
         after_death: answers a request whose worker died.
+        answer: fetches an answer, None if the worker died; called after all earlier answers were consumed.
     """
     waiting: deque[tuple[WorkerProcess, _Q]] = deque()
     free = deque(workers)
@@ -201,7 +203,7 @@ def answers_in_order(
             waiting.append((worker, question))
         elif waiting:
             worker, question = waiting.popleft()
-            ready: list[_A] = [worker.answer() or after_death(worker, question)]
+            ready: list[_A] = [answer(worker) or after_death(worker, question)]
             # The worker gets its next request before this answer is consumed, so that it is never idle.
             if (following := next(questions, None)) is not None:
                 worker.ask(following)

@@ -186,6 +186,7 @@ class ParquetSink:
     """Keeps parts as files until all are made, then joins them to one file with a row group for each."""
 
     suffix = ".parquet"
+    place = None
 
     def __init__(self, journal: RunJournal) -> None:
         self._journal = journal
@@ -205,7 +206,7 @@ class ParquetSink:
         for part in set(self._journal.folder.glob(f"part-*{self.suffix}*")) - set(self._parts):
             part.unlink()
 
-    def take(self, part: Path) -> None:
+    def take(self, part: Path, tally: SignTally) -> None:
         """Add a part, which stays a file until ``finish``."""
         self._parts.append(part)
         self._fresh.append(part)

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -28,35 +28,56 @@ Pieces = Sequence[bytes | memoryview]
 class PartTask:
     """A task, and the file of its part.
 
-    ``alone``: sign only this line of the task. ``sample``: return a few documents in the tally.
+    ``hold``: keep the lines in memory until an ``OutputPosition`` says where to write them. ``alone``: sign
+    only this line of the task. ``sample``: return a few documents in the tally.
     """
 
     task: Task
     path: str
+    hold: bool = False
     sample: bool = False
     alone: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
+class OutputPosition:
+    """The file and the byte at which the part in memory is to be written."""
+
+    path: str
+    at: int
+
+
+@dataclass(slots=True)
 class PartWriter:
-    """Writes parts as JSON lines or Parquet."""
+    """Writes parts as JSON lines or Parquet; keeps at most one in memory until its position is known."""
 
     signer: Signer
     parquet: bool = False
+    _held: tuple[Pieces, SignTally] = field(default=((), SignTally()), init=False)
 
-    def __call__(self, request: PartTask) -> SignTally:
-        """Sign the documents of a task; the ``problem`` of the tally is the error, if there was one."""
+    def __call__(self, request: PartTask | OutputPosition) -> SignTally:
+        """Sign the documents of a task, or write the part in memory at the position that is now known.
+
+        Returns:
+            The tally of the part. Its ``problem`` is the error, if there was one. A part that stays in memory
+            has a tally with its size only.
+        """
         tally = SignTally()
         try:
-            self._make(request, tally)
+            if isinstance(request, OutputPosition):
+                (pieces, tally), self._held = self._held, ((), SignTally())
+                write(pieces, request.path, request.at)
+                tally.placed = True
+            else:
+                return self._make(request, tally)
         except OSError as error:
             record_error(tally, error, request.path)
         except InputError as error:
             tally.problem = str(error)
         return tally
 
-    def _make(self, request: PartTask, tally: SignTally) -> None:
-        task = request.task
+    def _make(self, request: PartTask, tally: SignTally) -> SignTally:
+        task, held = request.task, False
         if isinstance(task, RowGroup):
             from shinglefold.offline.sign.parquet import sign_rows
 
@@ -64,15 +85,24 @@ class PartWriter:
         else:
             lines = one_line(task, request.alone, self.signer)
             pieces = self.signer.signed_lines(lines, tally, sample=request.sample)
-            if self.parquet:
-                from shinglefold.offline.sign.parquet import write_ids
-
-                tally.size = write_ids(pieces, self.signer.options.target, request.path)
-            else:
-                tally.size = sum(map(len, pieces))
-                write(pieces, request.path)
+            held = self._write_lines(request, pieces, tally)
         if not request.sample:
             tally.sample = []
+        return SignTally(size=tally.size, held=True) if held else tally
+
+    def _write_lines(self, request: PartTask, pieces: Pieces, tally: SignTally) -> bool:
+        """Write the lines of a part or keep them in memory; return whether they were kept."""
+        if self.parquet:
+            from shinglefold.offline.sign.parquet import write_ids
+
+            tally.size = write_ids(pieces, self.signer.options.target, request.path)
+            return False
+        tally.size = sum(map(len, pieces))
+        if request.hold:
+            self._held = pieces, tally
+        else:
+            write(pieces, request.path)
+        return request.hold
 
 
 def record_error(tally: SignTally, error: OSError, path: str) -> None:
@@ -91,14 +121,18 @@ def one_line(task: ByteRange | LineRange, place: int | None, signer: Signer) -> 
     return LineRange(read.source, (read.lines[place],), read.encoding, task.fraction, named=read.named)
 
 
-def write(pieces: Pieces, path: str) -> None:
-    """Write pieces one after another to a new file, without joining them in memory.
+def write(pieces: Pieces, path: str, at: int | None = None) -> None:
+    """Write pieces one after another, without joining them in memory.
+
+    Args:
+        at: the byte to begin at in an existing file; None for a new file.
 
     Raises:
         OSError: they can't all be written.
     """
-    file, at = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), 0
+    file = os.open(path, os.O_WRONLY | (os.O_CREAT | os.O_TRUNC if at is None else 0), 0o644)
     try:
+        at = at or 0
         for first in range(0, len(pieces), _AT_ONCE):
             some = pieces[first : first + _AT_ONCE]
             written, size = os.pwritev(file, some, at), sum(map(len, some))
@@ -129,7 +163,9 @@ def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, req
     made: list[bytes] = []
     alone = Path(f"{request.path}.one")
     try:
-        single = (replace(request, path=str(alone), alone=place) for place in range(len(read.lines)))
+        single = (
+            replace(request, path=str(alone), hold=False, alone=place) for place in range(len(read.lines))
+        )
         for line, found in zip(read.lines, answers_one_by_one(worker, single), strict=True):
             if found is None:
                 crashes += 1
@@ -171,12 +207,17 @@ class Sink(Protocol):
 
     suffix: str
 
+    @property
+    def place(self) -> OutputPosition | None:
+        """Where the worker writes the next part; None if parts are files."""
+        ...
+
     def resume(self, state: State | None) -> None:
         """Discard the output after the last entry of the journal."""
         ...
 
-    def take(self, part: Path) -> None:
-        """Append a part, a file, which then is the sink's."""
+    def take(self, part: Path, tally: SignTally) -> None:
+        """Append a part: a file, which is then removed, or bytes that are already at their position."""
         ...
 
     def sync(self) -> int:
@@ -193,14 +234,23 @@ class Sink(Protocol):
 
 
 class FileSink:
-    """Joins JSON lines in a file that gets its name once it is complete."""
+    """Joins JSON lines in a file that gets its name once it is complete.
+
+    Workers write their parts into it, so that no byte is copied. Half-written parts are beyond ``_end``.
+    """
 
     suffix = ".tmp"
 
     def __init__(self, journal: RunJournal) -> None:
         self._journal = journal
         self._path = journal.folder / OUTPUT
+        self._file: IO[bytes] | None = None
         self._end = 0
+
+    @property
+    def place(self) -> OutputPosition:
+        """The end of the parts taken."""
+        return OutputPosition(str(self._path), self._end)
 
     def resume(self, state: State | None) -> None:
         """Cut off the output after the last entry of the journal.
@@ -208,36 +258,47 @@ class FileSink:
         Raises:
             InputError: the file is shorter than the journal says.
         """
-        self._end = state["bytes"] if state else 0
+        noted = state["bytes"] if state else 0
         if is_named(self._journal.target):
             # The run was killed after the rename: complete it again.
             self._journal.target.replace(self._path)
         self._path.touch()
         sync_folder(self._journal.folder)
-        if self._path.stat().st_size < self._end:
+        self._file = self._path.open("r+b")
+        if self._path.stat().st_size < noted:
             raise InputError(f"{self._path} is shorter than its journal says: begin anew with --restart")
-        os.truncate(self._path, self._end)
+        self._file.truncate(noted)
+        self._end = noted
 
-    def take(self, part: Path) -> None:
-        """Append a part, and remove its file."""
-        with self._path.open("ab") as whole, part.open("rb") as made:
-            shutil.copyfileobj(made, whole, _CHUNK)
-        self._end = self._path.stat().st_size
-        part.unlink()
+    def take(self, part: Path, tally: SignTally) -> None:
+        """Append a part that is a file, or count the bytes of a part that was written at its position."""
+        assert self._file is not None
+        if not tally.placed:
+            self._file.seek(self._end)
+            with part.open("rb") as made:
+                shutil.copyfileobj(made, self._file, _CHUNK)
+            self._file.flush()
+            part.unlink()
+        self._end += tally.size
 
     def sync(self) -> int:
-        """Sync the file without a part that was copied in part, and return its bytes."""
-        with self._path.open("r+b") as whole:
-            whole.truncate(self._end)
-            os.fsync(whole.fileno())
+        """Sync the file and return its bytes."""
+        assert self._file is not None
+        # No worker writes now, but one that died may have written beyond the last part.
+        self._file.truncate(self._end)
+        os.fsync(self._file.fileno())
         return self._end
 
     def finish(self) -> None:
         """Give the file its name."""
+        assert self._file is not None
+        self._file.close()
         self._journal.name(self._path)
 
     def discard(self) -> None:
         """Remove the file and its journal."""
+        assert self._file is not None
+        self._file.close()
         self._journal.remove()
 
 
@@ -248,6 +309,7 @@ class StreamSink:
     """
 
     suffix = ".tmp"
+    place = None
 
     def __init__(self, stream: IO[bytes], interrupts: Interrupts) -> None:
         self._stream = stream
@@ -257,8 +319,8 @@ class StreamSink:
     def resume(self, state: State | None) -> None:
         """Do nothing: a stream always begins with the first part."""
 
-    def take(self, part: Path) -> None:
-        """Write a part, and remove its file."""
+    def take(self, part: Path, tally: SignTally) -> None:
+        """Write a part."""
         with part.open("rb") as made, self._interrupts.breakable(moving=lambda: self._moved):
             while piece := made.read(_PIECE):
                 self._stream.write(piece)

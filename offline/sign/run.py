@@ -27,6 +27,7 @@ from shinglefold.ingest.writing.worker_pool import (
 )
 from shinglefold.offline.sign.part_writer import (
     FileSink,
+    OutputPosition,
     PartTask,
     PartWriter,
     Sink,
@@ -276,7 +277,7 @@ class _Signing:
             with self.stats.letters.all_or_none():
                 self.stats.keep(request.task, tally)
                 with self._written():
-                    self.sink.take(Path(request.path))
+                    self.sink.take(Path(request.path), tally)
             self.stats.count(request.task, tally)
             if self.journal is not None and self.journal.due:
                 self.found.check_files()
@@ -336,6 +337,7 @@ class _Signing:
             yield PartTask(
                 task,
                 str(self.folder / f"part-{number:08}{self.sink.suffix}"),
+                hold=self.sink.place is not None,
                 sample=number == done,
             )
 
@@ -348,7 +350,7 @@ class _Signing:
         make = PartWriter(self.job.signer, self.job.parquet)
         processes, tools = self.job.workers or cores(), self.job.signer.tools
         if processes == 1 or not forks():
-            answers = partial(_alone, make)
+            answers = partial(self._alone, make)
         else:
             tools.warm()
             answers = partial(self._by_workers, make, processes)
@@ -360,24 +362,41 @@ class _Signing:
                 fast.warm()
         yield from answers(requests)
 
+    def _alone(self, make: PartWriter, requests: Iterator[PartTask]) -> Generator[SignTally, None, None]:
+        """Yield the tallies of parts made in this process."""
+        with infrequent_gc():
+            for request in requests:
+                tally = make(request)
+                yield make(self._place) if tally.held else tally
+
     def _by_workers(
         self, make: PartWriter, processes: int, requests: Iterator[PartTask]
-    ) -> Iterator[SignTally]:
+    ) -> Generator[SignTally, None, None]:
         """Yield the tallies of forked workers, and learn the words that they learned."""
         alone = partial(line_by_line, self.job.signer.options, self.job.parquet)
         workers = [WorkerProcess(partial(_work, make), self.interrupts.check) for _ in range(processes)]
         try:
-            yield from answers_in_order(workers, requests, alone)
+            yield from answers_in_order(workers, requests, alone, self._tally_of)
             collect_lexicons(self.job.signer.tools.canonicalizer.lexicon, workers)
         finally:
             for worker in workers:
                 worker.close()
 
+    def _tally_of(self, worker: WorkerProcess) -> SignTally | None:
+        """Wait until a worker's part is written, and return its tally; None if the worker died before."""
+        tally: SignTally | None = worker.answer()
+        if tally is None or not tally.held:
+            return tally
+        # All parts before this one are taken, so its position is known.
+        worker.ask(self._place)
+        placed: SignTally | None = worker.answer()
+        return placed
 
-def _alone(make: PartWriter, requests: Iterator[PartTask]) -> Iterator[SignTally]:
-    """Yield the tallies of parts made in this process."""
-    with infrequent_gc():
-        yield from map(make, requests)
+    @property
+    def _place(self) -> OutputPosition:
+        place = self.sink.place
+        assert place is not None
+        return place
 
 
 def _queued(requests: Iterator[PartTask], queue: deque[PartTask]) -> Iterator[PartTask]:
@@ -387,7 +406,7 @@ def _queued(requests: Iterator[PartTask], queue: deque[PartTask]) -> Iterator[Pa
         yield request
 
 
-def _work(make: PartWriter, request: PartTask | Path) -> SignTally | bool:
+def _work(make: PartWriter, request: PartTask | OutputPosition | Path) -> SignTally | bool:
     """Make or write a part, or save the lexicon to a file."""
     if isinstance(request, Path):
         return save_lexicon(make.signer.tools.canonicalizer.lexicon, request)

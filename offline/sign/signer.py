@@ -61,7 +61,8 @@ class SignTally:
 
     ``refused``: failed documents, with stage and reason. ``lines``: lines that begin in a range. ``size``:
     bytes of the part. ``present``: fields that some document has. ``sample``: a few documents of the first
-    task. ``problem``: why there is no part; ``unwritten``: the errno where writing failed.
+    task. ``held``: the part is in memory until its position is known. ``placed``: it is in the output.
+    ``problem``: why there is no part; ``unwritten``: the errno where writing failed.
     """
 
     signed: int = 0
@@ -71,6 +72,8 @@ class SignTally:
     meter: Meter = field(default_factory=Meter)
     present: set[str] = field(default_factory=set)
     sample: list[Mapping[str, Any]] = field(default_factory=list)
+    held: bool = False
+    placed: bool = False
     problem: str = ""
     unwritten: int = 0
 

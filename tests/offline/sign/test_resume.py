@@ -263,9 +263,9 @@ def test_a_part_that_cannot_be_written_ends_the_run_which_goes_on_later(
     job = make_job(source, tmp_path / "out.jsonl", workers=workers)
     write = writing.write
 
-    def half_written(pieces, path):
-        fails = path.endswith("part-00000009.tmp")
-        write(pieces[: len(pieces) // 2] if fails else pieces, path)
+    def half_written(pieces, path, at=None):
+        fails = at is not None and at > len(whole) // 2
+        write(pieces[: len(pieces) // 2] if fails else pieces, path, at)
         if fails:
             raise OSError(errno.EIO, "Input/output error", path)
 
@@ -285,12 +285,13 @@ def test_workers_that_die_when_they_have_written_leave_nothing_of_it(
     make_job, source, tmp_path, whole, monkeypatch, seed
 ):
     job = make_job(source, tmp_path / "out.jsonl", workers=2)
-    write, parent = writing.write, os.getpid()
-    deadly = {f"part-{number:08}.tmp" for number in random.Random(seed).sample(range(16), 3)}
+    write, chance = writing.write, random.Random(seed)
+    deadly = {len(whole) * n // 9 for n in chance.sample(range(8), 3)} | {len(whole) - 1}
 
-    def dies(pieces, path):
-        dying = os.getpid() != parent and os.path.basename(path) in deadly
-        write([*pieces, b"more than that"] if dying else pieces, path)
+    def dies(pieces, path, at=None):
+        end = (at or 0) + sum(map(len, pieces))
+        dying = at is not None and any(at <= place < end for place in deadly)
+        write([*pieces, b"more than that"] if dying else pieces, path, at)
         if dying:
             os.kill(os.getpid(), signal.SIGKILL)
 
