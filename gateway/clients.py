@@ -55,7 +55,7 @@ def fold(
     if not product_of_client(client):
         raise expected("client", "a client of opensearch-py or elasticsearch-py", type(client).__name__)
     given: Any = plain_client(client)
-    kind = _AsyncDoor if is_async_client(given) else _Door
+    kind = _AsyncFoldingTransport if is_async_client(given) else _SyncFoldingTransport
     options = IndexOptions.parse(
         similarity=similarity, dedup=dedup, seal_key=seal_key, cursor_key=cursor_key, on_trouble=on_trouble
     )
@@ -126,7 +126,7 @@ def with_transport(client: Any, transport: Any) -> Any:  # noqa: ANN401 - the cl
     return _copy(client, {id(client.transport): transport})
 
 
-class _ClientDoor:
+class _FoldingTransport:
     """The base of both transports below: the folded client, and how requests are read and answered."""
 
     kind: Any
@@ -188,7 +188,7 @@ class _ClientDoor:
         return None if steps is None else (steps, caller)
 
 
-class _Door(_ClientDoor):
+class _SyncFoldingTransport(_FoldingTransport):
     """Intercepts the requests of a blocking client."""
 
     kind = FoldedSearch
@@ -242,7 +242,7 @@ class _Door(_ClientDoor):
         return answer
 
 
-class _AsyncDoor(_ClientDoor):
+class _AsyncFoldingTransport(_FoldingTransport):
     """Intercepts the requests of an asynchronous client."""
 
     kind = AsyncFoldedSearch

@@ -63,7 +63,7 @@ class BulkItem:
         """The routing of the document: its own, or that of the request."""
         return as_text(self.metadata.get("routing", self.metadata.get("_routing", self.routing)))
 
-    def told(self, name: str) -> Any:  # noqa: ANN401 - JSON
+    def answer_value(self, name: str) -> Any:  # noqa: ANN401 - JSON
         """Return a part of the answer; None if it is missing."""
         return (self.answer or {}).get(self.verb, {}).get(name)
 

@@ -170,7 +170,7 @@ class SignedBulks:
             rounds += 1
             waiting = [item for item in waiting if _met_conflict(item) and rounds < item.rounds]
         for item in items:
-            if item.missing and item.told("status") == _DONE:
+            if item.missing and item.answer_value("status") == _DONE:
                 warn_stale(item.name, item.id, "it is stored, and can't be found")
         return first or nothing
 
@@ -301,7 +301,7 @@ def _sign_again(request: RestRequest, items: Sequence[BulkItem]) -> Steps[None]:
 
 def _ran_script(item: BulkItem) -> bool:
     """Return whether a script has updated a document."""
-    return item.script and item.told("result") in WRITTEN
+    return item.script and item.answer_value("result") in WRITTEN
 
 
 def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
@@ -343,7 +343,7 @@ def _is_final(item: BulkItem, outcome: Outcome | str) -> bool:
 
 def _met_conflict(item: BulkItem) -> bool:
     """Return whether to merge an update again, because its document was changed or created since."""
-    status = item.told("status")
+    status = item.answer_value("status")
     return item.update is not None and (status == _CONFLICT or (item.missing and status == _DONE))
 
 

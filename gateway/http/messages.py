@@ -31,7 +31,7 @@ _HOP_BY_HOP = frozenset(
 _KEPT_THOUGH_NAMED = frozenset((b"content-length", b"authorization", b"keep-alive"))
 #: Asks for a folded page, or for the engine's own, in one request.
 FOLD = b"x-shinglefold-fold"
-#: Tells what became of an intercepted search.
+#: The header that says how a search was answered: folded or unfolded.
 _OUTCOME = b"x-shinglefold"
 #: Headers about the bytes of a body, which differ where the gateway writes it.
 _OF_BYTES = frozenset((b"content-length", b"content-encoding", b"accept-encoding", FOLD))

@@ -21,7 +21,7 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "shinglefold_gateway_requests",
-            "Requests by operation, and what became of them.",
+            "Requests by operation and outcome.",
             ("operation", "outcome"),
             registry=self._registry,
         )
