@@ -61,6 +61,7 @@ _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _XML = re.compile(rb"""\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)""", re.IGNORECASE)
 #: Browsers look for a declaration in the first 1,024 bytes, and read on to the end of the head.
 _DECLARED_WITHIN = 65_536
+_NON_ASCII = re.compile(rb"[\x80-\xff]")
 BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 #: Letters beyond ASCII that prove UTF-8. A Cyrillic word or two Chinese characters in another encoding may be
 #: valid UTF-8 by chance.
@@ -93,9 +94,8 @@ class EncodingGuess:
         if name != "utf-8":
             if is_utf8(raw):
                 return f"the text is UTF-8, not {usual}: try --encoding utf-8"
-            sample = _from_first_non_ascii(raw)
-            found = _guess(raw) if whole and _reads_oddly(sample, name) else ""
-            if not found or codec_of(found) == name or not _reads_better(sample, found, name):
+            found = _other_encoding(raw, name) if whole else ""
+            if not found:
                 return ""
             found = _CANDIDATES[found]
             return f"the text is no {usual}: it looks like {found}, try --encoding {found}"
@@ -138,16 +138,22 @@ def _reads_oddly(raw: bytes, encoding: str) -> bool:
     return odd > _ODD * len(letters) or 2 * most > len(text) - text.count(" ")
 
 
-def _reads_better(raw: bytes, found: str, declared: str) -> bool:
-    """Return whether a text is rather of the encoding found: capitals of one are small letters of another."""
-    best = _plausibility(raw, found)
-    return not _reads_oddly(raw, found) and (best > _plausibility(raw, declared) or not best)
+def _other_encoding(raw: bytes, declared: str) -> str:
+    """Return Python's name of another encoding in which a text reads better than as declared, or ""."""
+    sample = _from_first_non_ascii(raw)
+    found = _guess(raw) if _reads_oddly(sample, declared) else ""
+    if not found or codec_of(found) == declared or _reads_oddly(sample, found):
+        return ""
+    # Capitals of one encoding are small letters of another.
+    best = _plausibility(sample, found)
+    return found if best > _plausibility(sample, declared) or not best else ""
 
 
 def _from_first_non_ascii(raw: bytes) -> bytes:
     """Return a text from shortly before its first letter beyond ASCII on."""
-    first = next((place for place, byte in enumerate(raw) if byte > 0x7F), 0)
-    return raw[max(0, first - 64) :][:_ENOUGH]
+    found = _NON_ASCII.search(raw)
+    first = max(0, found.start() - 64) if found else 0
+    return raw[first : first + _ENOUGH]
 
 
 def _resolve_twins(raw: bytes, found: str) -> str:
