@@ -25,9 +25,9 @@ from shinglefold.gateway.rest import (
     send,
     write_value,
 )
+from shinglefold.gateway.search_answers import marked, with_reachable_total
 from shinglefold.model.recipe import Recipe
 from shinglefold.rerank.engine_calls import run_together
-from shinglefold.rerank.page.unfolded import unfolded_page
 from shinglefold.rerank.request.fold_options import FoldOptions, may_compare_texts
 from shinglefold.rerank.search_steps import SearchSteps
 from shinglefold.runtime.recent import RecentlyUsed
@@ -315,12 +315,13 @@ class FoldedSearches:
         if may_compare_texts((body.get("ext") or {}).get("dedup"), folding.options):
             yield TAKES_TIME
         try:
-            return (yield from folding.steps.search_with_parameters(index, body, folding.options, parameters))
+            page = yield from folding.steps.search_with_parameters(index, body, folding.options, parameters)
         except ConfigError as error:
             if asked or self._options.on_trouble == "raise":
                 raise
             # The caller of ``fold`` asked for it, not this request.
             raise _Unfolded(error) from error
+        return page if asked else with_reachable_total(page, body, parameters)
 
     def _find_tiebreaker(self) -> Steps[None]:
         # One caller may not be allowed to ask for it, and another one may.
@@ -406,19 +407,6 @@ def _answer_of(outcome: Any) -> JSON:  # noqa: ANN401 - a page or an error
 
 class _Unfolded(Exception):
     """The engine's own page must be returned."""
-
-
-def marked(answer: JSON, body: JSON | None, parameters: Mapping[str, Any], reason: str) -> JSON:
-    """Return the engine's own page, in the shape of folded ones, with the reason in ``dedup``.
-
-    Args:
-        body: of the search; None if it is not known, as that in a template.
-    """
-    if "filter_path" in parameters:
-        return {**answer, "dedup": {"mode": "unfolded", "mode_reason": reason}}
-    bounds = {name: parameters[name] for name in ("from", "size") if name in parameters}
-    known = None if body is None else {**body, **bounds}
-    return answer if str((known or {}).get("size")) == "0" else unfolded_page(answer, known, "", reason)
 
 
 def _without_options(body: JSON) -> JSON:

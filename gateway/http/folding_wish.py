@@ -15,7 +15,7 @@ from shinglefold.gateway.rest import (
     read_searches,
     write_value,
 )
-from shinglefold.gateway.searches import marked
+from shinglefold.gateway.search_answers import marked
 
 
 def with_folding(operation: str, request: RestRequest, *, fold: bool | None) -> RestRequest:

@@ -51,8 +51,8 @@ class Script:
         return RestResponse(200, {"took": 1, "errors": False, "items": items})
 
 
-def intercept(site, answer, path, body, *, always=False, **parameters):
-    made = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings(), always=always)
+def intercept(site, answer, path, body, *, always=False, dedup=None, **parameters):
+    made = Interceptor(site.engine, FoldedSearch, IndexOptions(dedup=dedup), Settings(), always=always)
     steps = made.steps(RestRequest("POST", path, parameters, {}, body))
     return None if steps is None else run(steps, answer)
 
