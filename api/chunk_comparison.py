@@ -23,7 +23,9 @@ from shinglefold.sketch.verification import LONGEST
 _NO_SHINGLES = np.zeros(0, np.uint64)
 #: Chinese characters beside a name are no part of it.
 _WORD = re.compile(rf"{LETTER}+")
-_DIGITS, _ROMAN, _HAN = r"\d²³¹¼-¾⅐-⅞①-⑳❶-➓", "IVXІХ", "第〇零一二三四五六七八九十百千万两"
+_ROMAN, _HAN = "IVXІХ", "第〇零一二三四五六七八九十百千万两"
+#: The digits one by one, and all characters that take four bytes: with ``\\d`` a search takes twice as long.
+_DIGITS = "".join(filter(str.isdecimal, map(chr, range(0x10000)))) + "²³¹¼-¾⅐-⅞①-⑳❶-➓\U00010000-\U0010ffff"
 _NUMERALS = _DIGITS + _ROMAN + _HAN
 #: Numbers so near to each other that they may be one. A Roman or Chinese digit alone is none.
 _NUMERAL = re.compile(
@@ -77,9 +79,9 @@ class ChunkText:
         self.written: list[int] | None = None
 
     @cached_property
-    def distinct_words(self) -> set[str]:
-        """The different parts between spaces."""
-        return set(self.text.split())
+    def capitalized(self) -> set[str]:
+        """The different parts between spaces that are not in small letters."""
+        return {word for word in self.text.split() if not word.islower()}
 
     @cached_property
     def numerals(self) -> list[_Place]:
@@ -133,15 +135,17 @@ class ChunkText:
         if (dates := _dates(new)) and _exchanges(dates, _dates(other.text)):
             return True
         # Copies have most of their numbers in common, and parsing all takes longer.
-        found = single_numbers(new)
+        if not any(found := single_numbers(new)):
+            return False
         missing = single_numbers(other.numerals_beyond(self))
         return adds_numbers(found, missing) and adds_numbers(found, other.numbers)
 
     @cached_property
     def negated(self) -> set[int]:
         """The tokens that stand behind a negation."""
-        tokens, negations = self.tokens, self._facts.negations & self.distinct_tokens
-        return {token for one in negations for token in tokens[1:][tokens[:-1] == one].tolist()}
+        if not (negations := self._facts.negations & self.distinct_tokens):
+            return set()
+        return {token for before, token in pairwise(self.tokens.tolist()) if before in negations}
 
     def negates(self, other: "ChunkText") -> bool:
         """Return whether the text only negates what another one never does."""
@@ -153,9 +157,8 @@ class ChunkText:
 
     def new_names(self, other: "ChunkText") -> set[str]:
         """Return the names in the text, by their words with a capital letter, that another text lacks."""
-        words = [word for word in self.text.split() if word not in other.distinct_words]
-        if all(map(str.islower, words)):
-            return set()
+        if not (words := self.capitalized - other.capitalized):
+            return words
         new = set(filter(_has_capital, _WORD.findall(plain_text(" ".join(words)))))
         new = new.difference(_WORD.findall(other.plain)) if new else new
         return new.intersection(_names(self.plain)) if new else new
@@ -325,8 +328,10 @@ def _common(shingles: Sequence[Uint64s]) -> tuple[Int64s, Int64s]:
     # The number of the text takes the place of the lowest bits, so that one sort finds the owners of each.
     bits = max(1, (count - 1).bit_length())
     keys = (np.concatenate([*shingles, _NO_SHINGLES]) >> np.uint64(bits) << np.uint64(bits)) | owners
-    # By sorting, as ``np.unique`` hashes, which takes ten times as long.
-    keys.sort()
+    # A radix sort by 48 bits, as NumPy sorts 16 bits in a tenth of the time of 64.
+    for shift in (16, 32, 48):
+        digits = (keys >> np.uint64(shift)).astype(np.uint16)
+        keys = keys[np.argsort(digits, kind="stable")]
     keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
     sizes = np.bincount((keys & np.uint64((1 << bits) - 1)).view(np.int64), minlength=count)
     common = np.zeros(count * count, np.int64)

@@ -4,7 +4,7 @@ import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 import xxhash
@@ -32,8 +32,8 @@ _NUMBER = (
 _GROUPED = re.compile(r"((?!0)\d{1,3}(?:[ ,.'’_]\d{3})+)(?:[.,](\d{1,2}))?")
 _BY = re.compile(r"(\d)\s*[xх×*]\s*(?=\d)")
 _DIGITS = re.compile(r"\d+")
-#: A prefix that belongs to the digits after it, and how many characters before them it may start.
-_LEAD, _REACH = re.compile(rf"(?:{LETTER}++-?|[<>≤≥±]=?\s*|[$€£₽₴¥]\s?)$"), 24
+#: A prefix that belongs to the digits after it, reversed, and how many characters before them it may start.
+_LEAD, _REACH = re.compile(rf"-?{LETTER}++|\s*+=?[<>≤≥±]|\s?[$€£₽₴¥]"), 24
 
 #: Signs that compare the words beside them; before a number, signs of size belong to it. A lone ``>`` is not
 #: one, because paths of pages have it (Home > Shoes); a text with ``<`` differs from one with ``>`` anyway.
@@ -228,15 +228,15 @@ def _sentences(plain: str) -> Iterator[str]:
 
 def _found(folded: str, models: set[str]) -> Iterator[_Found]:
     """Yield the numbers of a text, and add its models."""
-    at = 0
+    at, pattern = 0, _pattern()
     for digits in _DIGITS.finditer(folded):
         begin = digits.start()
         if begin < at:
             continue
         # Only the parts near digits are searched: most of a text has none.
-        lead = _LEAD.search(folded, max(at, begin - _REACH), begin)
-        match = lead and _pattern().match(folded, lead.start())
-        match = match or _pattern().match(folded, begin)
+        lead = _LEAD.match(folded[max(at, begin - _REACH) : begin][::-1])
+        match = lead and pattern.match(folded, begin - lead.end())
+        match = match or pattern.match(folded, begin)
         if match is None:
             continue
         at = match.end()
@@ -311,6 +311,7 @@ def _unit(match: re.Match[str]) -> str:
     return unit + power
 
 
+@lru_cache(maxsize=1024)
 def _normal_unit(word: str) -> str:
     exact, stems = _spelled()
     return exact.get(word) or next((to for stem, to in stems.items() if word.startswith(stem)), word)
