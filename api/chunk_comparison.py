@@ -1,7 +1,6 @@
 """Chunks of text beside each other: which resemble or contain each other, and which add facts."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise, repeat
@@ -11,14 +10,14 @@ import numpy as np
 
 from shinglefold.canon.canonicalizer import Canonicalizer
 from shinglefold.canon.facts import Numbers, adds_numbers, single_numbers
-from shinglefold.canon.written_numbers import LETTER, plain_text
+from shinglefold.canon.written_numbers import COMPARING, LETTER, SCALES, SQUARES, plain_text
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.values import Int64s, TokenBatch, Uint64s
 from shinglefold.registry import language_class
 from shinglefold.sketch import least_estimate, similarity
 from shinglefold.sketch.candidates import Buckets
 from shinglefold.sketch.shingles import batch_shingles
-from shinglefold.sketch.verification import LONGEST
+from shinglefold.sketch.verification import LONGEST, least_shared, shared_tokens
 
 _NO_SHINGLES = np.zeros(0, np.uint64)
 #: Chinese characters beside a name are no part of it.
@@ -33,15 +32,9 @@ _NUMERAL = re.compile(
     rf"(?:[^{_NUMERALS}]{{0,3}}[{_NUMERALS}])*"
 )
 #: What is said of a number before it: the words that compare, and the one before these; and its unit.
-_SAID = re.compile(
-    r"\s\S++(?:\s+(?:than|чем|ніж|more|less|most|least|более|менее|больше|меньше|більше|менше))*+"
-    r"\s*+[^\w\s]*+\s*+\w*+$",
-    re.IGNORECASE,
-)
+_SAID = re.compile(rf"\s\S++(?:\s+(?:{COMPARING}))*+\s*+[^\w\s]*+\s*+\w*+$", re.IGNORECASE)
 _UNIT = re.compile(
-    r"(?:\W{0,3}(?:тыс|тис|млн|милл|міль|млрд|трлн|thou|mill|bill|tril|mln|bn|кв|куб|sq|cu|[亿平立])\w*)*"
-    r"\W*\w*(?:\W*/\W*\w*|\W)?",
-    re.IGNORECASE,
+    rf"(?:\W{{0,3}}(?:{'|'.join([*SCALES, *SQUARES])})\w*)*\W*\w*(?:\W*/\W*\w*|\W)?", re.IGNORECASE
 )
 #: How many characters these take at most.
 _BEFORE, _BEHIND = 24, 40
@@ -196,7 +189,7 @@ class ComparedChunks:
         self._fingerprinter, self._contained = fingerprinter, contained
         scheme, self._canonicalizer = fingerprinter.scheme, fingerprinter.canonicalizer
         self._facts = fact_words(self._canonicalizer)
-        self._least = scheme.decision.min_similarity
+        self._decision, self._least = scheme.decision, scheme.decision.min_similarity
         options = scheme.sketch
         self._widths = {"char": options.char_width, "word": options.word_width}
         self._possible = least_estimate(self._least, max(self._widths.values()), options)
@@ -263,25 +256,32 @@ class ComparedChunks:
             return True
         row = self._rows[place]
         is_contained = self._common[row, self._rows[shown]] >= self._contained * self._sizes[row]
-        if not is_contained and not self._alike(text, other):
+        if not is_contained and not self._alike(place, shown):
             return False
         return not self._adds_facts(text, other)
 
-    def _alike(self, text: ChunkText, other: ChunkText) -> bool:
-        """Return whether two texts are near-duplicates by their words."""
-        both, least = len(text.tokens) + len(other.tokens), self._least
-        # The common words in any order are counted first, as that needs no words as written.
-        common = (Counter(text.tokens.tolist()) & Counter(other.tokens.tolist())).total()
-        if 2 * common >= (1 + least) / 2 * both:
-            return True
-        if text.written is None or other.written is None:
-            # One call for all texts of doubtful pairs.
+    def _alike(self, place: int, shown: int) -> bool:
+        """Return whether two texts are near-duplicates, as ``alike_by_text`` and ``PairVerifier`` do."""
+        text, other = self._texts[place], self._texts[shown]
+        if max(len(text.tokens), len(other.tokens)) <= LONGEST:
+            # The common tokens come first, as they need no words as written.
+            if shared_tokens(text.tokens, other.tokens) >= least_shared(self._least):
+                return True
+            words = self._written(text), self._written(other)
+            if max(map(len, words)) <= LONGEST:
+                return similarity(*words, self._least) >= self._least
+        return self.resemblance(place, shown) >= self._decision.min_resemblance
+
+    def _written(self, text: ChunkText) -> list[int]:
+        """Return the words of a doubtful text as written."""
+        if text.written is None:
+            # One call for all doubtful texts.
             new = [one for one in map(self._texts.__getitem__, self._doubtful) if one.written is None]
             made = self._fingerprinter.written([one.text for one in new])
             for one, (begin, end) in zip(new, pairwise(made.offsets.tolist()), strict=True):
                 one.written = made.numbers[begin:end].tolist()
-        words = text.written or [], other.written or []
-        return max(map(len, words)) <= LONGEST and similarity(*words, least) >= least
+        assert text.written is not None
+        return text.written
 
     def _adds_facts(self, text: ChunkText, other: ChunkText) -> bool:
         """Return whether a text has a number or a name that the one shown lacks."""

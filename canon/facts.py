@@ -11,7 +11,7 @@ import xxhash
 
 from shinglefold.canon.chunking import Cuttable
 from shinglefold.canon.unicode_tables import homoglyph_map, rows
-from shinglefold.canon.written_numbers import HAN, LETTER, NEAR, in_digits, plain_text
+from shinglefold.canon.written_numbers import HAN, LETTER, NEAR, SCALES, in_digits, plain_text
 
 #: The classes of words that can be facts. ``numbers``: numbers with their units, signs and model letters, and
 #: signs that compare words (``>=``, ``≠``);
@@ -63,20 +63,6 @@ _MODEL_NEXT = re.compile(rf"\s{LETTER}{{1,9}}-?\d")
 _PLACE = re.compile(rf"[{HAN}]{{2}}(?=[路街区區县縣市镇鎮村])")
 #: The shortest name, and the letters of one that count: the others may be an ending.
 _SHORTEST, _STEM = 3, 5
-#: What multiplies a number, by the beginnings of its powers of ten.
-_SCALES = {
-    name: power
-    for power, names in (
-        (3, "тыс тис thous 千"),
-        (4, "万"),
-        (6, "млн милл міль mill mln 百万"),
-        (7, "千万"),
-        (8, "亿"),
-        (9, "млрд миллиа мілья bill bn"),
-        (12, "трлн tril"),
-    )
-    for name in names.split()
-}
 _SCALE = (
     r"(?P<scale>(?:тыс|тис|млн|млрд|трлн|mln|bn)(?!\w)\.?|百万|千万|千(?![克米瓦])|[万亿]"
     r"|(?:тысяч|тисяч|миллион|миллиард|мільйон|мільярд|thousand|million|billion|trillion)[^\W\d]*)"
@@ -289,10 +275,10 @@ def _value(number: str) -> str:
 
 def _scaled(value: str, scale: str) -> str:
     """Return a value in its normal form times a thousand, a million and so on."""
-    power = max((name for name in _SCALES if scale.startswith(name)), key=len)
+    power = max((name for name in SCALES if scale.startswith(name)), key=len)
     if len(value) > _LONGEST or not _DECIMAL.fullmatch(value):
         return f"{value} {power}"
-    times = Decimal(value.replace(" ", "")) * 10 ** _SCALES[power]
+    times = Decimal(value.replace(" ", "")) * 10 ** SCALES[power]
     return _value(f"{times:f}".rstrip("0").rstrip(".") if times % 1 else f"{times:.0f}")
 
 

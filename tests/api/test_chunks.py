@@ -329,6 +329,21 @@ def test_stored_fingerprints_decide_where_all_chunks_bring_them():
     assert [chunk["id"] for chunk in of_texts.chunks] == [0, 1, 2]
 
 
+@pytest.mark.parametrize(("count", "shown"), [(600, [0]), (21_000, [0, 1])])
+def test_long_chunks_fold_by_their_shingles_as_documents_do(count, shown):
+    letters = "abcdefghjk"
+    words = ["".join(letters[int(digit)] for digit in f"{at:05}") for at in range(count)]
+    moved = [word for at in range(count - 3, -1, -3) for word in words[at : at + 3]]
+    changed = [f"{word}lm" if at % 12 == 0 else word for at, word in enumerate(words)]
+    texts = [" ".join(one) for one in (words, moved, changed)]
+    given = [{"id": at, "text": text} for at, text in enumerate(texts)]
+    assert [chunk["id"] for chunk in fold_chunks(given).chunks] == shown
+    if count > 20_000:
+        stored = [one.to_field() for one in Fingerprinter(make_scheme()).fingerprint(texts)]
+        signed = [{**chunk, "_dedup": one} for chunk, one in zip(given, stored, strict=True)]
+        assert [chunk["id"] for chunk in fold_chunks(signed).chunks] == shown
+
+
 def test_a_chunk_that_comes_again_counts_once():
     one, other = {"id": 1, "text": LAW}, {"text": LAW, "metadata": {"page": 2}}
     third = {"id": 1, "text": LAW, "url": "https://b"}
