@@ -1,6 +1,7 @@
 """Chunks of text beside each other: which resemble or contain each other, and which add facts."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise, repeat
@@ -36,6 +37,8 @@ _SAID = re.compile(rf"\s\S++(?:\s+(?:{COMPARING}))*+\s*+[^\w\s]*+\s*+\w*+$", re.
 _UNIT = re.compile(
     rf"(?:\W{{0,3}}(?:{'|'.join([*SCALES, *SQUARES])})\w*)*\W*\w*(?:\W*/\W*\w*|\W)?", re.IGNORECASE
 )
+#: Digits without zeros before them.
+_RUN = re.compile(r"[1-9]\d*|0(?!\d)")
 #: How many characters these take at most.
 _BEFORE, _BEHIND = 24, 40
 _DATE = re.compile(r"(?<!\d)(\d{1,4})([-./])(\d{1,4})\2(\d{1,4})(?!\d)")
@@ -89,21 +92,30 @@ class ChunkText:
     @cached_property
     def numbers(self) -> Numbers:
         """The numbers with their units."""
-        return single_numbers(self._parts(self.numerals))
+        return single_numbers(self.parts(self.numerals))
 
-    def numerals_beyond(self, other: "ChunkText") -> str:
-        """Return those that another text lacks."""
+    def numerals_beyond(self, other: "ChunkText") -> list[_Place]:
+        """Return where numbers are that another text lacks."""
         known = other.text
         new = [one for one in self.numerals if self.text[one[0] : one[3]] not in known]
         # The words around it may be others.
-        return self._parts([one for one in new if self._measured(*one) not in known])
+        return [one for one in new if self.text[slice(*self._measured(*one))] not in known]
 
-    def _measured(self, start: int, begin: int, end: int, stop: int) -> str:
-        """Return a number with what counts of the text around it."""
+    def _measured(self, start: int, begin: int, end: int, stop: int) -> tuple[int, int]:
+        """Return where what counts of the text around a number begins and ends."""
         said, unit = _SAID.search(self.text, start, begin), _UNIT.match(self.text, end, stop)
-        return self.text[said.start() if said else start : unit.end() if unit else stop]
+        return said.start() if said else start, unit.end() if unit else stop
 
-    def _parts(self, numerals: Iterable[_Place]) -> str:
+    def unattached(self, numerals: Iterable[_Place], other: "ChunkText") -> list[str]:
+        """Return the numbers, but for dates, that another text has with neither what is before nor behind."""
+        found = []
+        for one in numerals:
+            (said, unit), begin, end = self._measured(*one), one[1], one[2]
+            if self.text[said:end] not in other.text and self.text[begin:unit] not in other.text:
+                found += _RUN.findall(_DATE.sub("", self.text[begin:end]))
+        return found
+
+    def parts(self, numerals: Iterable[_Place]) -> str:
         """Return parts of the text, joined where they overlap."""
         found, at = [], 0
         for begin, _, _, end in numerals:
@@ -123,15 +135,19 @@ class ChunkText:
 
     def adds_numbers(self, other: "ChunkText") -> bool:
         """Return whether the text has a number that another one lacks."""
-        if not (new := self.numerals_beyond(other)):
+        if not (places := self.numerals_beyond(other)):
             return False
+        new = self.parts(places)
         if (dates := _dates(new)) and _exchanges(dates, _dates(other.text)):
             return True
         # Copies have most of their numbers in common, and parsing all takes longer.
         if not any(found := single_numbers(new)):
             return False
-        missing = single_numbers(other.numerals_beyond(self))
-        return adds_numbers(found, missing) and adds_numbers(found, other.numbers)
+        others = other.numerals_beyond(self)
+        missing = single_numbers(other.parts(others))
+        if adds_numbers(found, missing) and adds_numbers(found, other.numbers):
+            return True
+        return _in_another_order(self.unattached(places, other), other.unattached(others, self))
 
     @cached_property
     def negated(self) -> set[int]:
@@ -169,6 +185,12 @@ def _names(text: str) -> Iterator[str]:
 def _dates(text: str) -> set[tuple[int, int, int]]:
     """Return the dates in digits, as their parts; releases such as 1.2.3 look like them."""
     return {(int(first), int(second), int(third)) for first, _, second, third in _DATE.findall(text)}
+
+
+def _in_another_order(numbers: Sequence[str], others: Sequence[str]) -> bool:
+    """Return whether the others have all the numbers, but in another order."""
+    rest = iter(others)
+    return not all(one in rest for one in numbers) and not Counter(numbers) - Counter(others)
 
 
 def _exchanges(dates: set[tuple[int, int, int]], others: set[tuple[int, int, int]]) -> bool:

@@ -33,7 +33,7 @@ _GROUPED = re.compile(r"((?!0)\d{1,3}(?:[ ,.'’_]\d{3})+)(?:[.,](\d{1,2}))?")
 _BY = re.compile(r"(\d)\s*[xх×*]\s*(?=\d)")
 _DIGITS = re.compile(r"\d+")
 #: A prefix that belongs to the digits after it, reversed, and how many characters before them it may start.
-_LEAD, _REACH = re.compile(rf"-?{LETTER}++|\s*+=?[<>≤≥±]|\s?[$€£₽₴¥]"), 24
+_LEAD, _REACH = re.compile(rf"-?{LETTER}++|(?:\s?[$€£₽₴¥])?\s*+=?[<>≤≥±]|\s?[$€£₽₴¥]"), 24
 
 #: Signs that compare the words beside them; before a number, signs of size belong to it. A lone ``>`` is not
 #: one, because paths of pages have it (Home > Shoes); a text with ``<`` differs from one with ``>`` anyway.
@@ -232,7 +232,7 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
         number, unit = match["number"], _unit(match)
         value = _scaled(_value(number), match["scale"]) if match["scale"] else _value(number)
         signs = (match["than"] or "").strip().translate(_SPELLED_OUT)
-        begin = match.start("number")
+        begin = match.end("than") if match["than"] else match.start()
         if begin and folded[begin - 1] in _MINUS and _is_sign(folded[max(0, begin - 9) : begin - 1]):
             signs += "-"
         if unit in {"g", "y"} and _YEARS[unit].fullmatch(number):
