@@ -107,14 +107,16 @@ class ChunkText:
         said, unit = _SAID.search(self.text, start, begin), _UNIT.match(self.text, end, stop)
         return said.start() if said else start, unit.end() if unit else stop
 
-    def unattached(self, numerals: Iterable[_Place], other: "ChunkText") -> list[str]:
-        """Return the numbers, but for dates, that another text has with neither what is before nor behind."""
-        found = []
+    def unattached(self, numerals: Iterable[_Place], other: "ChunkText") -> Iterator[_Place]:
+        """Yield where numbers are that another text has with neither what is before nor what is behind."""
         for one in numerals:
             (said, unit), begin, end = self._measured(*one), one[1], one[2]
             if self.text[said:end] not in other.text and self.text[begin:unit] not in other.text:
-                found += _RUN.findall(_DATE.sub("", self.text[begin:end]))
-        return found
+                yield one
+
+    def runs(self, numerals: Iterable[_Place]) -> list[str]:
+        """Return the digits of numbers in their order, but for dates, which are written in several orders."""
+        return _RUN.findall(_DATE.sub("", "; ".join([self.text[begin:end] for _, begin, end, _ in numerals])))
 
     def parts(self, numerals: Iterable[_Place]) -> str:
         """Return parts of the text, joined where they overlap."""
@@ -148,14 +150,16 @@ class ChunkText:
         missing = single_numbers(other.parts(others))
         if adds_numbers(found, missing) and adds_numbers(found, other.numbers):
             return True
-        return _in_another_order(self.unattached(places, other), other.unattached(others, self))
+        # Rows that were moved keep what is beside their numbers.
+        return _in_another_order(self.runs(places), other.runs(others)) and _in_another_order(
+            self.runs(self.unattached(places, other)), other.runs(other.unattached(others, self))
+        )
 
     @cached_property
     def negated(self) -> set[int]:
         """The tokens that stand behind a negation."""
-        if not (negations := self._facts.negations & self.distinct_tokens):
-            return set()
-        return {token for before, token in pairwise(self.tokens.tolist()) if before in negations}
+        tokens, negations = self.tokens, self._facts.negations & self.distinct_tokens
+        return {token for one in negations for token in tokens[1:][tokens[:-1] == one].tolist()}
 
     def negates(self, other: "ChunkText") -> bool:
         """Return whether the text only negates what another one never does."""
