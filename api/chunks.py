@@ -59,9 +59,9 @@ def fold_chunks(
     """Return the first ``k`` distinct chunks of a ranked list; near-copies become sources of the first one.
 
     A chunk is folded under a better one that resembles it or contains it, and only if it has no number, no
-    date and no name that the better one lacks, and negates no word that stands there without (must, must
-    not), nor the other way round. Chunks that all bring a fingerprint of the default scheme under ``_dedup``
-    are compared by these alone.
+    date and no name that the better one lacks, no numbers in another order, and negates no word that stands
+    there without (must, must not), nor the other way round. Chunks that all bring a fingerprint of the
+    default scheme under ``_dedup`` are compared by these alone.
 
     Args:
         chunks: each with ``text``, best first. Chunks that are equal but for their ``score`` are one.

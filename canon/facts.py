@@ -4,14 +4,14 @@ import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 import xxhash
 
 from shinglefold.canon.chunking import Cuttable
 from shinglefold.canon.unicode_tables import homoglyph_map, rows
-from shinglefold.canon.written_numbers import HAN, LETTER, NEAR, in_digits, plain_text
+from shinglefold.canon.written_numbers import HAN, LETTER, NEAR, SCALES, in_digits, plain_text
 
 #: The classes of words that can be facts. ``numbers``: numbers with their units, signs and model letters, and
 #: signs that compare words (``>=``, ``≠``);
@@ -32,8 +32,8 @@ _NUMBER = (
 _GROUPED = re.compile(r"((?!0)\d{1,3}(?:[ ,.'’_]\d{3})+)(?:[.,](\d{1,2}))?")
 _BY = re.compile(r"(\d)\s*[xх×*]\s*(?=\d)")
 _DIGITS = re.compile(r"\d+")
-#: A prefix that belongs to the digits after it, and how many characters before them it may start.
-_LEAD, _REACH = re.compile(rf"(?:{LETTER}++-?|[<>≤≥±]=?\s*|[$€£₽₴¥]\s?)$"), 24
+#: A prefix that belongs to the digits after it, reversed, and how many characters before them it may start.
+_LEAD, _REACH = re.compile(rf"-?{LETTER}++|(?:\s?[$€£₽₴¥])?\s*+=?[<>≤≥±]|\s?[$€£₽₴¥]"), 24
 
 #: Signs that compare the words beside them; before a number, signs of size belong to it. A lone ``>`` is not
 #: one, because paths of pages have it (Home > Shoes); a text with ``<`` differs from one with ``>`` anyway.
@@ -63,20 +63,6 @@ _MODEL_NEXT = re.compile(rf"\s{LETTER}{{1,9}}-?\d")
 _PLACE = re.compile(rf"[{HAN}]{{2}}(?=[路街区區县縣市镇鎮村])")
 #: The shortest name, and the letters of one that count: the others may be an ending.
 _SHORTEST, _STEM = 3, 5
-#: What multiplies a number, by the beginnings of its powers of ten.
-_SCALES = {
-    name: power
-    for power, names in (
-        (3, "тыс тис thous 千"),
-        (4, "万"),
-        (6, "млн милл міль mill mln 百万"),
-        (7, "千万"),
-        (8, "亿"),
-        (9, "млрд миллиа мілья bill bn"),
-        (12, "трлн tril"),
-    )
-    for name in names.split()
-}
 _SCALE = (
     r"(?P<scale>(?:тыс|тис|млн|млрд|трлн|mln|bn)(?!\w)\.?|百万|千万|千(?![克米瓦])|[万亿]"
     r"|(?:тысяч|тисяч|миллион|миллиард|мільйон|мільярд|thousand|million|billion|trillion)[^\W\d]*)"
@@ -228,15 +214,15 @@ def _sentences(plain: str) -> Iterator[str]:
 
 def _found(folded: str, models: set[str]) -> Iterator[_Found]:
     """Yield the numbers of a text, and add its models."""
-    at = 0
+    at, pattern = 0, _pattern()
     for digits in _DIGITS.finditer(folded):
         begin = digits.start()
         if begin < at:
             continue
         # Only the parts near digits are searched: most of a text has none.
-        lead = _LEAD.search(folded, max(at, begin - _REACH), begin)
-        match = lead and _pattern().match(folded, lead.start())
-        match = match or _pattern().match(folded, begin)
+        lead = _LEAD.match(folded[max(at, begin - _REACH) : begin][::-1])
+        match = lead and pattern.match(folded, begin - lead.end())
+        match = match or pattern.match(folded, begin)
         if match is None:
             continue
         at = match.end()
@@ -246,7 +232,7 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
         number, unit = match["number"], _unit(match)
         value = _scaled(_value(number), match["scale"]) if match["scale"] else _value(number)
         signs = (match["than"] or "").strip().translate(_SPELLED_OUT)
-        begin = match.start("number")
+        begin = match.end("than") if match["than"] else match.start()
         if begin and folded[begin - 1] in _MINUS and _is_sign(folded[max(0, begin - 9) : begin - 1]):
             signs += "-"
         if unit in {"g", "y"} and _YEARS[unit].fullmatch(number):
@@ -289,10 +275,10 @@ def _value(number: str) -> str:
 
 def _scaled(value: str, scale: str) -> str:
     """Return a value in its normal form times a thousand, a million and so on."""
-    power = max((name for name in _SCALES if scale.startswith(name)), key=len)
+    power = max((name for name in SCALES if scale.startswith(name)), key=len)
     if len(value) > _LONGEST or not _DECIMAL.fullmatch(value):
         return f"{value} {power}"
-    times = Decimal(value.replace(" ", "")) * 10 ** _SCALES[power]
+    times = Decimal(value.replace(" ", "")) * 10 ** SCALES[power]
     return _value(f"{times:f}".rstrip("0").rstrip(".") if times % 1 else f"{times:.0f}")
 
 
@@ -311,6 +297,7 @@ def _unit(match: re.Match[str]) -> str:
     return unit + power
 
 
+@lru_cache(maxsize=1024)
 def _normal_unit(word: str) -> str:
     exact, stems = _spelled()
     return exact.get(word) or next((to for stem, to in stems.items() if word.startswith(stem)), word)

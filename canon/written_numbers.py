@@ -25,35 +25,54 @@ _HAN_NUMBER = re.compile("[第〇零一二三四五六七八九十两][〇零一
 #: After numbers: volts and amperes in capitals, as в and а are words.
 _ELECTRIC = re.compile(rf"(\d)(?<![:.]\d\d)(?: ?([ВV])| ([АA]))(?!{NEAR})(?!\.?\s+[A-ZА-ЯЁІЇЄҐ])")
 _NEXT = r"[$€£₽₴¥]?\s?\d"
+_MORE, _LESS, _THAN = "более|больше|більше", "менее|меньше|менше", "чем|ніж"
+#: The words that compare numbers, but for one before them that is often another: at, no, not, не.
+COMPARING = f"than|{_THAN}|more|less|most|least|{_MORE}|{_LESS}"
+#: What multiplies a number, by the beginnings of its powers of ten.
+SCALES = {
+    name: power
+    for power, names in (
+        (3, "тыс тис thous 千"),
+        (4, "万"),
+        (6, "млн милл міль mill mln 百万"),
+        (7, "千万"),
+        (8, "亿"),
+        (9, "млрд миллиа мілья bill bn"),
+        (12, "трлн tril"),
+    )
+    for name in names.split()
+}
+#: The beginnings of what makes a unit one of areas and volumes.
+SQUARES = ["кв", "куб", "sq", "cu", "平", "立"]
 #: What is said before a number, by its sign, and a quicker look for it by the end of its words: most texts
 #: have none.
 _SAID = {
     sign: (
         re.compile(rf"(?:\b(?:{words})|{han})\s*(?={_NEXT})", re.IGNORECASE),
-        re.compile(rf"(?:{parts})(?:\s+(?:чем|ніж|than))?\s*{_NEXT}"),
+        re.compile(rf"(?:{parts})(?:\s+(?:{_THAN}|than))?\s*{_NEXT}"),
     )
     for sign, words, han, parts in (
         (
             "<=",
-            r"не\s+(?:более|больше|більше)(?:\s+(?:чем|ніж))?|(?:not|no) more than|at most",
+            rf"не\s+(?:{_MORE})(?:\s+(?:{_THAN}))?|(?:not|no) more than|at most",
             "不超过|至多|最多",
             "более|льше|more|most|不超过|至多|最多",
         ),
         (
             ">=",
-            r"не\s+(?:менее|меньше|менше)(?:\s+(?:чем|ніж))?|(?:not|no) less than|at least",
+            rf"не\s+(?:{_LESS})(?:\s+(?:{_THAN}))?|(?:not|no) less than|at least",
             "不少于|至少",
             "менее|ньше|нше|less|least|不少于|至少",
         ),
         (
             ">",
-            r"(?:более|больше|більше)(?:\s+(?:чем|ніж))?|свыше|понад|more than|over",
+            rf"(?:{_MORE})(?:\s+(?:{_THAN}))?|свыше|понад|more than|over",
             "超过|多于",
             "более|льше|свыше|понад|more|over|超过|多于",
         ),
         (
             "<",
-            r"(?:менее|меньше|менше)(?:\s+(?:чем|ніж))?|less than|under",
+            rf"(?:{_LESS})(?:\s+(?:{_THAN}))?|less than|under",
             "少于|不到",
             "менее|ньше|нше|less|under|少于|不到",
         ),

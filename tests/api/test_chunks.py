@@ -64,6 +64,14 @@ PAIRS = {
     "a date in another order": (f"law of 2026-01-05 {text_of(9)}", f"law of 5.1.2026 {text_of(9)}", True),
     "one of two dates": (f"2026-01-05, 2026-05-01 {text_of(9)}", f"5.1.2026 {text_of(9)}", True),
     "another release": (f"install 1.2.3 {text_of(9)}", f"install 1.3.2 {text_of(9)}", False),
+    "a ratio turned round": (f"mix it 3:1 {text_of(9)}", f"mix it 1:3 {text_of(9)}", False),
+    "days exchanged": (
+        f"closed on 5 January, 2 March {text_of(9)}",
+        f"closed on 2 January, 5 March {text_of(9)}",
+        False,
+    ),
+    "values exchanged": (f"A: 3, B: 5, C: 7 {text_of(9)}", f"A: 5, B: 3, C: 7 {text_of(9)}", False),
+    "rows in another order": (f"Kyiv 5, Lviv 7 {text_of(9)}", f"Lviv 7, Kyiv 5 {text_of(9)}", True),
     "a telephone written otherwise": (f"8 800 555 35 35 {text_of(9)}", f"8-800-555-35-35 {text_of(9)}", True),
     "a unit of two words": (f"54 кв. м {text_of(9)}", f"54 кв. см {text_of(9)}", False),
     "a part of a number": (f"1500 people {text_of(9)}", f"500 people {text_of(9)}", False),
@@ -327,6 +335,21 @@ def test_stored_fingerprints_decide_where_all_chunks_bring_them():
     assert "_dedup" not in found.chunks[0]["sources"][0]
     of_texts = fold_chunks([*given[:-1], {"id": 3, "text": "0"}])
     assert [chunk["id"] for chunk in of_texts.chunks] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("count", "shown"), [(600, [0]), (21_000, [0, 1])])
+def test_long_chunks_fold_by_their_shingles_as_documents_do(count, shown):
+    letters = "abcdefghjk"
+    words = ["".join(letters[int(digit)] for digit in f"{at:05}") for at in range(count)]
+    moved = [word for at in range(count - 3, -1, -3) for word in words[at : at + 3]]
+    changed = [f"{word}lm" if at % 12 == 0 else word for at, word in enumerate(words)]
+    texts = [" ".join(one) for one in (words, moved, changed)]
+    given = [{"id": at, "text": text} for at, text in enumerate(texts)]
+    assert [chunk["id"] for chunk in fold_chunks(given).chunks] == shown
+    if count > 20_000:
+        stored = [one.to_field() for one in Fingerprinter(make_scheme()).fingerprint(texts)]
+        signed = [{**chunk, "_dedup": one} for chunk, one in zip(given, stored, strict=True)]
+        assert [chunk["id"] for chunk in fold_chunks(signed).chunks] == shown
 
 
 def test_a_chunk_that_comes_again_counts_once():
