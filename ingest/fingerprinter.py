@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shinglefold.canon import Canonicalizer, check_canonicalizer
-from shinglefold.canon.chunking import LONG, Cuttable
+from shinglefold.canon.segmentation import LONG, Cuttable
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.batching import TEXT_BUDGET, blocks
 from shinglefold.model.scheme import Scheme, checked_scheme

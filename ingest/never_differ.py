@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from shinglefold.canon.chunking import Cuttable
 from shinglefold.canon.facts import WordClass, facts_of
+from shinglefold.canon.segmentation import Cuttable
 from shinglefold.contracts.engine import Document
 from shinglefold.documents import plain_text, values_at
 from shinglefold.errors import ConfigError

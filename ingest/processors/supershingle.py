@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from msgspec.json import decode
 
-from shinglefold.canon.chunking import Cuttable, join
+from shinglefold.canon.segmentation import Cuttable, join
 from shinglefold.contracts.engine import Document
 from shinglefold.documents import FORMAT
 from shinglefold.errors import ProcessorError
