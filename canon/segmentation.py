@@ -28,6 +28,20 @@ REACH = 1 << 13
 BLOCK = 1 << 16
 
 _CUT = re.compile(r"[\s\u3000-\u303f\u3400-\u9fff]")
+#: Longer runs of letters are not words (base64, a page without spaces), and are left out.
+LONGEST_WORD = 128
+#: Signs after a longer word do not belong to it.
+LONGEST_SIGNED = 2
+#: Letters before and after an apostrophe in Ukrainian and Belarusian, where others are often typed for it.
+_BEFORE_STAND_IN = np.array(list(map(ord, "бвгґджзйклмнпрстфхцчшщ")))
+AFTER_STAND_IN = np.array(list(map(ord, "яюєїеёі")))
+#: If fewer words than this are wanted, they are decoded one by one; else the whole block is decoded.
+_FEW = 32
+# Odd, so it has an inverse modulo 2**64, which brings any slice of a prefix sum to exponent 0.
+BASE = 0x9E3779B97F4A7C15
+_BASE_INVERSE = pow(BASE, -1, 1 << 64)
+#: The most blocks kept: enough for the texts of one request to a worker. Each takes 1.5 MB.
+_CACHED_BLOCKS = 16
 
 
 class Lines(str):
@@ -156,21 +170,6 @@ def merge_blocks(most: HashedBlock, others: HashedBlock, places: Int64s) -> Hash
     hashes = np.empty(len(of_others), np.uint64)
     hashes[of_others], hashes[~of_others] = others.hashes, most.hashes
     return HashedBlock(hashes, counts, votes, repairs)
-
-
-#: Longer runs of letters are not words (base64, a page without spaces), and are left out.
-LONGEST_WORD = 128
-#: Signs after a longer word do not belong to it.
-LONGEST_SIGNED = 2
-#: Letters before and after an apostrophe in Ukrainian and Belarusian, where others are often typed for it.
-_BEFORE_STAND_IN = np.array(list(map(ord, "бвгґджзйклмнпрстфхцчшщ")))
-AFTER_STAND_IN = np.array(list(map(ord, "яюєїеёі")))
-#: If fewer words than this are wanted, they are decoded one by one; else the whole block is decoded.
-_FEW = 32
-
-# Odd, so it has an inverse modulo 2**64, which brings any slice of a prefix sum to exponent 0.
-BASE = 0x9E3779B97F4A7C15
-_BASE_INVERSE = pow(BASE, -1, 1 << 64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,10 +316,6 @@ def _powers(count: int) -> tuple[Uint64s, Uint64s]:
     power, inverse = np.full(count, BASE, np.uint64), np.full(count, _BASE_INVERSE, np.uint64)
     power[0] = inverse[0] = 1
     return np.multiply.accumulate(power), np.multiply.accumulate(inverse)
-
-
-#: The most blocks kept: enough for the texts of one request to a worker. Each takes 1.5 MB.
-_CACHED_BLOCKS = 16
 
 
 class CachedTexts(NamedTuple):

@@ -22,6 +22,17 @@ EMPTY = np.uint32(0xFFFFFFFF)
 BLOCK = 16384
 #: The number of values of the scratch buffer: 512 KiB, half of a common second-level cache.
 _BUFFER = 1 << 17
+#: How many positions of a document are checked first when its distinct shingles are counted.
+_GLANCE = 64
+_FACTOR = np.uint64(0xD6E8FEB86659FD93)
+_MOST_SUBSETS = 1 << 16
+#: Characters of a keyword for bits of its supershingle. A sixth one would cost two bytes a keyword on disk
+#: (bench/storage.py), and save 0.01 false candidates a slot among ten million documents.
+HASHED = 5
+#: The digits of keywords: those of URL-safe base64.
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+_MOST_SLOTS = 64 * 64
+_NO_DIGIT = 255
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,10 +134,6 @@ def _half_minima(  # noqa: PLR0917 - inputs, scratch memory, outputs
             np.maximum.reduceat(work, starts, axis=1, out=most[begin : begin + step])
 
 
-#: How many positions of a document are checked first when its distinct shingles are counted.
-_GLANCE = 64
-
-
 class BatchMinima(Protocol):
     """A function that computes the min-values of a batch."""
 
@@ -174,10 +181,6 @@ def _enough(shingles: Uint64s, starts: Int64s, counts: Int64s, wanted: int) -> N
         start = starts[document]
         enough[document] = len(np.unique(shingles[start : start + counts[document]])) >= wanted
     return enough
-
-
-_FACTOR = np.uint64(0xD6E8FEB86659FD93)
-_MOST_SUBSETS = 1 << 16
 
 
 def supershingles(minima: Uint32s, groups: int, group_size: int) -> Uint64s:
@@ -237,15 +240,6 @@ def _absorb(state: Uint64s, values: Uint64s | Uint32s) -> None:
     np.bitwise_xor(state, values, out=state)
     np.multiply(state, _FACTOR, out=state)
     np.bitwise_xor(state, state >> np.uint64(32), out=state)
-
-
-#: Characters of a keyword for bits of its supershingle. A sixth one would cost two bytes a keyword on disk
-#: (bench/storage.py), and save 0.01 false candidates a slot among ten million documents.
-HASHED = 5
-#: The digits of keywords: those of URL-safe base64.
-ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-_MOST_SLOTS = 64 * 64
-_NO_DIGIT = 255
 
 
 def slot_characters(groups: int) -> int:

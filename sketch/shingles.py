@@ -13,6 +13,13 @@ _MASK = 2**64 - 1
 MIX_FACTORS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 #: The factor of ``mix32``.
 MIX32_FACTOR = 0x9E3779B1
+MIN_WIDTH, MAX_WIDTH = 1, 10
+#: The positions hashed at a time: hashes and scratch memory, 128 KiB each, stay in the second-level cache.
+_BLOCK = 16384
+#: The number of positions sorted at a time.
+_SORTED = 1 << 20
+#: The factor of the hash chain, and of the numbers of repeats.
+FACTOR = np.uint64(0xD6E8FEB86659FD93)
 
 
 def mix64(values: Uint64s, spare: Uint64s | None = None) -> Uint64s:
@@ -45,15 +52,6 @@ def stream(seed: int, count: int) -> Uint64s:
     """Return the first ``count`` numbers of the SplitMix64 generator with this seed, uint64 (count,)."""
     first = np.uint64((seed + _GOLDEN) & _MASK)
     return mix64(first + np.arange(count, dtype=np.uint64) * np.uint64(_GOLDEN))
-
-
-MIN_WIDTH, MAX_WIDTH = 1, 10
-#: The positions hashed at a time: hashes and scratch memory, 128 KiB each, stay in the second-level cache.
-_BLOCK = 16384
-#: The number of positions sorted at a time.
-_SORTED = 1 << 20
-#: The factor of the hash chain, and of the numbers of repeats.
-FACTOR = np.uint64(0xD6E8FEB86659FD93)
 
 
 def check_width(width: int) -> None:
