@@ -43,8 +43,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_bool, check_choice, check_strings
 from shinglefold.registry import codes_with_any, make_scheme
-from shinglefold.rerank.index_fields import check_fields
-from shinglefold.rerank.index_recipes import recipes_changed
+from shinglefold.rerank.index_fields import check_fields, recipes_changed
 from shinglefold.settings import Settings, load_settings
 
 

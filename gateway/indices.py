@@ -24,7 +24,7 @@ from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import is_placeholder, without_fingerprint
 from shinglefold.registry import check_versions
 from shinglefold.rerank.engine_calls import Call
-from shinglefold.rerank.index_recipes import index_names, is_valid
+from shinglefold.rerank.index_fields import index_names, is_valid
 from shinglefold.runtime.recent import RecentlyUsed
 from shinglefold.settings import Settings
 

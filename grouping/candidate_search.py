@@ -8,8 +8,7 @@ from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Parameters
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.grouping.similarity import Pair, SimilarityModel
 from shinglefold.maintenance.reconcile import ids_query
-from shinglefold.rerank.hits import identity
-from shinglefold.rerank.page.partial_answer import missing
+from shinglefold.rerank.hits import identity, missing
 from shinglefold.rerank.similar import QueryDocument
 from shinglefold.rerank.similar.query_document import candidate_queries, stored_digests
 from shinglefold.runtime.sans_io import run

@@ -25,8 +25,8 @@ from shinglefold.rerank.engine_calls import Call, Steps, run_together
 from shinglefold.rerank.explanation import PassageTexts, shown_fields
 from shinglefold.rerank.fold.clustering import folding_of
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
+from shinglefold.rerank.index_fields import SchemeOf, is_valid
 from shinglefold.rerank.index_knowledge import IndexFacts, IndexKnowledge, Outdated, Unfoldable
-from shinglefold.rerank.index_recipes import SchemeOf, is_valid
 from shinglefold.rerank.page.native import GroupCoverage, NativeTarget, native_page
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.page.server import ServerFolding

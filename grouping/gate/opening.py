@@ -41,7 +41,7 @@ from shinglefold.model.seal import Seal, check_seal, check_sealed
 from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts
 from shinglefold.options.validation import check_engine, check_number, check_str
 from shinglefold.rerank.hits import stored_value
-from shinglefold.rerank.index_recipes import check_keywords
+from shinglefold.rerank.index_fields import check_keywords
 from shinglefold.rerank.request.fold_options import Scope
 from shinglefold.rerank.similar import QueryDocument
 

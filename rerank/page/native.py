@@ -7,7 +7,7 @@ from typing import NamedTuple
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, chain, suggest
 from shinglefold.rerank.engine_calls import Call, Steps, search_all
-from shinglefold.rerank.hits import identity, with_source
+from shinglefold.rerank.hits import PartialAnswer, identity, with_source
 from shinglefold.rerank.index_knowledge import IndexFacts
 from shinglefold.rerank.page.collapse_request import (
     PRECISION,
@@ -24,13 +24,11 @@ from shinglefold.rerank.page.collapse_request import (
     policy_sort,
     ungrouped_request,
 )
-from shinglefold.rerank.page.partial_answer import PartialAnswer
 from shinglefold.rerank.page.response import KEY, check_not_taken
-from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
+from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter, rises_by_score, sort_keys
 from shinglefold.rerank.request.bodies import page_bounds
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.hit_parts import inner_hit_names, without_fields
-from shinglefold.rerank.request.sort_order import rises_by_score, sort_keys
 from shinglefold.runtime.recent import RecentlyUsed
 
 #: Seconds after which coverage is counted again; at once if a page shows a document without a group number.

@@ -17,8 +17,8 @@ from shinglefold.rerank.page.fetch import (
     fetch_fields,
     fetch_hits,
     page_hits,
+    set_stale_apart,
 )
-from shinglefold.rerank.page.stale import set_stale_apart
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.rerank.page.partial_answer import CUT, lost_hits, missing
+from shinglefold.rerank.hits import CUT, lost_hits, missing
 from shinglefold.rerank.page.response import KEY
 from shinglefold.rerank.page.window import StoppedBy
 from shinglefold.rerank.request.arguments import DUPLICATES

@@ -9,7 +9,7 @@ from shinglefold.contracts.shard_failures import check_complete
 from shinglefold.errors import ConfigError, EngineError, quote
 from shinglefold.options.validation import check_name
 from shinglefold.rerank.engine_calls import Call, Steps
-from shinglefold.rerank.request.sort_order import sort_keys
+from shinglefold.rerank.request.arguments import sort_keys
 
 _PARTIAL = "allow_partial_search_results"
 #: Where to search. Under a point in time it was fixed when that was opened.

@@ -19,10 +19,10 @@ from shinglefold.rerank.hits import (
     FingerprintCounts,
     FingerprintReader,
     Hit,
+    PartialAnswer,
     identity,
     stored_fingerprint,
 )
-from shinglefold.rerank.page.partial_answer import PartialAnswer
 from shinglefold.rerank.request.bodies import hits_query
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.similar.query_document import Match, QueryDocument
