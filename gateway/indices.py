@@ -14,9 +14,8 @@ from shinglefold.errors import ConfigError, EngineError, IndexMissing, Permissio
 from shinglefold.gateway.rest import RestRequest, RestResponse, Steps, log, path_of, send, warn
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.index_mapping import overwrite_refusal
-from shinglefold.ingest.pipeline.field_usage import source_fields
 from shinglefold.ingest.pipeline.pipeline import Outcome
-from shinglefold.ingest.pipeline.steps import METADATA
+from shinglefold.ingest.pipeline.steps import METADATA, source_fields
 from shinglefold.ingest.writing.worker_pool import process_block
 from shinglefold.maintenance.reconcile import as_stored, new_fingerprint, stored_fingerprint, update_action
 from shinglefold.model.recipe import GateNote, Recipe, has_recipe, missing_recipe, stored_recipe

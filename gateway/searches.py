@@ -27,7 +27,7 @@ from shinglefold.gateway.rest import (
 )
 from shinglefold.model.recipe import Recipe
 from shinglefold.rerank.engine_calls import run_together
-from shinglefold.rerank.page.unfolded import unfolded_page
+from shinglefold.rerank.page.native import unfolded_page
 from shinglefold.rerank.request.fold_options import FoldOptions, may_compare_texts
 from shinglefold.rerank.search_steps import SearchSteps
 from shinglefold.runtime.recent import RecentlyUsed

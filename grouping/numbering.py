@@ -12,7 +12,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import InputError
 from shinglefold.grouping.candidate_search import CandidateLookup
-from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
+from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields
 from shinglefold.grouping.intent_index import ConcurrentRunMarker
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.scope_values import Values

@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.documents import MISSING, get, json_type
 from shinglefold.errors import ConfigError, IndexExists, PermissionDenied, suggest
-from shinglefold.ingest.field_paths import MISSING, get, json_type
 from shinglefold.ingest.pipeline.pipeline import default_definition
 from shinglefold.model.recipe import (
     FIELD,

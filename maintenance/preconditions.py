@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine, Templates
+from shinglefold.documents import split_path
 from shinglefold.errors import ConfigError, PermissionDenied, suggest
-from shinglefold.ingest.field_paths import split_path
 from shinglefold.ingest.index_mapping import (
     BOOKKEEPING_PARTS,
     FINGERPRINT_PARTS,

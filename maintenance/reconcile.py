@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Document
-from shinglefold.ingest.field_paths import MISSING, get, put, split_path, without_path
+from shinglefold.documents import MISSING, get, put, split_path, without_path
 from shinglefold.ingest.index_mapping import BOOKKEEPING_PARTS, foreign_content
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.worker_pool import process_block, process_blocks

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import lost_shards
 from shinglefold.documents import SourceFilter, holds_html, plain_text, values_at
+from shinglefold.errors import lost_shards
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import DecodeProblems, Decoder, stored_parts

@@ -27,11 +27,10 @@ from shinglefold.rerank.fold.clustering import folding_of
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
 from shinglefold.rerank.index_fields import SchemeOf, is_valid
 from shinglefold.rerank.index_knowledge import IndexFacts, IndexKnowledge, Outdated, Unfoldable
-from shinglefold.rerank.page.native import GroupCoverage, NativeTarget, native_page
+from shinglefold.rerank.page.native import GroupCoverage, NativeTarget, native_page, unfolded_page
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.page.server import ServerFolding
 from shinglefold.rerank.page.strategies import WindowStrategies, begin_cursor, read_page
-from shinglefold.rerank.page.unfolded import unfolded_page
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.arguments import check_search_arguments, checked_searches
 from shinglefold.rerank.request.bodies import (

@@ -14,6 +14,7 @@ from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.grouping.gate.protocol.member import (
     CONFLICT,
     DONE,
+    GROUP,
     MISSING,
     Action,
     CountGroups,
@@ -28,8 +29,8 @@ from shinglefold.grouping.gate.protocol.member import (
     SearchHits,
     Update,
     Write,
+    id_and_routing,
 )
-from shinglefold.grouping.gate.protocol.placeholders import GROUP, id_and_routing
 from shinglefold.grouping.gate.server_store import StoredDocuments, now
 from shinglefold.runtime.sans_io import run
 

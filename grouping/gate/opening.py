@@ -9,6 +9,7 @@ from typing import Any
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, GuardedWrites, Parameters
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
+from shinglefold.documents import put
 from shinglefold.errors import (
     ConfigError,
     EngineError,
@@ -20,15 +21,13 @@ from shinglefold.errors import (
 from shinglefold.grouping.candidate_search import CandidateLookup
 from shinglefold.grouping.gate.protocol.context import DecisionContext
 from shinglefold.grouping.gate.protocol.intent_register import NullRegister, SharedRegister
-from shinglefold.grouping.gate.protocol.member import Member, Similarity
-from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
+from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields, Member, Similarity
 from shinglefold.grouping.gate.server_store import StoredDocuments
 from shinglefold.grouping.intent_index import check_intents, ensure_intents
 from shinglefold.grouping.rules import Policy
 from shinglefold.grouping.scope_values import Values
 from shinglefold.grouping.similarity import SimilarityModel, similarity_model
 from shinglefold.ingest import Backoff
-from shinglefold.ingest.field_paths import put
 from shinglefold.ingest.index_mapping import nest
 from shinglefold.maintenance.preconditions import (
     change_obstacles,

@@ -11,11 +11,14 @@ from typing import Any, NamedTuple
 from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.grouping.candidate_search import CandidateLookup, Candidates, Steps
 from shinglefold.grouping.gate.protocol.member import (
+    GROUP,
+    LEADER,
     Action,
     CountGroups,
     Delete,
     FindDocuments,
     FindGroups,
+    GateFields,
     Member,
     Pause,
     Put,
@@ -25,11 +28,6 @@ from shinglefold.grouping.gate.protocol.member import (
     SearchHits,
     Update,
     Write,
-)
-from shinglefold.grouping.gate.protocol.placeholders import (
-    GROUP,
-    LEADER,
-    GateFields,
     document_key,
     id_and_routing,
 )

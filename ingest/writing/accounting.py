@@ -12,10 +12,9 @@ from shinglefold.contracts.engine import BulkFailure, Engine
 from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, InputError
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.readers.record import Record
-from shinglefold.ingest.writing.batch import Batch, Sent, name_of
+from shinglefold.ingest.writing.batch import Batch, ReadBack, Sent, name_of
 from shinglefold.ingest.writing.dead_letters import DeadLetters
-from shinglefold.ingest.writing.index_watch import IndexWatch
-from shinglefold.ingest.writing.read_back import ReadBack
+from shinglefold.ingest.writing.target_index import IndexWatch
 from shinglefold.model.values import Uint64s
 from shinglefold.runtime.signals import Interrupts
 

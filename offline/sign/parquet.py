@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from shinglefold.documents import MISSING, get, split_path
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.ingest.field_paths import MISSING, get, split_path
 from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.readers.record import Record, to_document
 from shinglefold.model.stored_fingerprint import without_fingerprint

@@ -8,8 +8,8 @@ import msgspec
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
+from shinglefold.documents import put
 from shinglefold.errors import InputError, ProcessorError
-from shinglefold.ingest.field_paths import put
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.never_differ import NeverDiffer

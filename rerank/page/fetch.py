@@ -11,8 +11,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import refuse_small_windows
-from shinglefold.errors import WindowTooLarge
+from shinglefold.errors import WindowTooLarge, refuse_small_windows
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Group
 from shinglefold.rerank.hits import Hit, identity, stored_fingerprint

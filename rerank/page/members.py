@@ -6,8 +6,7 @@ from fnmatch import fnmatch
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import refuse_small_windows
-from shinglefold.errors import EngineError, InputError
+from shinglefold.errors import EngineError, InputError, refuse_small_windows
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Group
 from shinglefold.rerank.hits import Hit, identity, with_source

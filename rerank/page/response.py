@@ -4,9 +4,8 @@ from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import refuse_small_windows
 from shinglefold.documents import FORMAT
-from shinglefold.errors import ConfigError, EngineError, quote
+from shinglefold.errors import ConfigError, EngineError, quote, refuse_small_windows
 from shinglefold.options.validation import expected
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group

@@ -6,8 +6,7 @@ from sys import maxsize
 from typing import TYPE_CHECKING, Any, Literal
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import refuse_small_windows
-from shinglefold.errors import WindowTooLarge
+from shinglefold.errors import WindowTooLarge, refuse_small_windows
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import check_complete
-from shinglefold.errors import ConfigError, EngineError, quote
+from shinglefold.errors import ConfigError, EngineError, check_complete, quote
 from shinglefold.options.validation import check_name
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.request.arguments import sort_keys

@@ -8,8 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import refuse_small_windows
-from shinglefold.errors import ConfigError, WindowTooLarge
+from shinglefold.errors import ConfigError, WindowTooLarge, refuse_small_windows
 from shinglefold.model.scheme import Verify
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps, search_all

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import refuse_small_windows
+from shinglefold.errors import refuse_small_windows
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps

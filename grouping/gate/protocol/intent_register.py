@@ -33,6 +33,7 @@ from shinglefold.grouping.gate.protocol.member import (
     MISSING,
     Action,
     Delete,
+    GateFields,
     Now,
     Pause,
     Put,
@@ -40,8 +41,9 @@ from shinglefold.grouping.gate.protocol.member import (
     Refresh,
     Steps,
     Write,
+    guard_revocation,
+    is_open,
 )
-from shinglefold.grouping.gate.protocol.placeholders import GateFields, guard_revocation, is_open
 
 
 @dataclass(slots=True)
