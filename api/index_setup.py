@@ -18,7 +18,7 @@ from shinglefold.errors import ConfigError, EngineError
 from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.index_mapping import usual_properties
-from shinglefold.ingest.never_differ import NeverDiffer
+from shinglefold.ingest.processors.texts import NeverDiffer
 from shinglefold.ingest.recipe_recovery import recover_recipe
 from shinglefold.maintenance import (
     Plan,

@@ -43,9 +43,8 @@ from shinglefold.rerank.request.bodies import (
 )
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions, OnTrouble
 from shinglefold.rerank.request.hit_parts import in_other_form
-from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
-from shinglefold.rerank.request.search_pipeline import NONE, SearchPipeline
-from shinglefold.rerank.request.url_parameters import read_parameters, with_parameters
+from shinglefold.rerank.request.url_parameters import KEY as PIPELINE
+from shinglefold.rerank.request.url_parameters import NONE, SearchPipeline, read_parameters, with_parameters
 from shinglefold.runtime.recent import RecentlyUsed
 
 if TYPE_CHECKING:

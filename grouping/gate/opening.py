@@ -20,7 +20,8 @@ from shinglefold.errors import (
 )
 from shinglefold.grouping.candidate_search import CandidateLookup
 from shinglefold.grouping.gate.protocol.context import DecisionContext
-from shinglefold.grouping.gate.protocol.intent_register import NullRegister, SharedRegister
+from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
+from shinglefold.grouping.gate.protocol.intents import NullRegister
 from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields, Member, Similarity
 from shinglefold.grouping.gate.server_store import StoredDocuments
 from shinglefold.grouping.intent_index import check_intents, ensure_intents

@@ -13,7 +13,7 @@ from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, In
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.batch import Batch, ReadBack, Sent, name_of
-from shinglefold.ingest.writing.dead_letters import DeadLetters
+from shinglefold.ingest.writing.dead_letters import DeadLetters, DeadLettersLost
 from shinglefold.ingest.writing.target_index import IndexWatch
 from shinglefold.model.values import Uint64s
 from shinglefold.runtime.signals import Interrupts
@@ -126,10 +126,6 @@ class SeenIds:
         while self._runs and len(self._runs[-1]) <= 2 * len(run):
             run = np.union1d(self._runs.pop(), run)
         self._runs.append(run)
-
-
-class DeadLettersLost(Exception):
-    """The dead-letter file can't be written any more, so that further failures would be lost."""
 
 
 @dataclass(slots=True)

@@ -25,8 +25,8 @@ from shinglefold.rerank.request.bodies import (
     without_unwanted_id,
 )
 from shinglefold.rerank.request.hit_parts import WITH_IDS, adds_to_hits, with_doc_values, without_fields
-from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
-from shinglefold.rerank.request.search_pipeline import NONE
+from shinglefold.rerank.request.url_parameters import KEY as PIPELINE
+from shinglefold.rerank.request.url_parameters import NONE
 
 if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage

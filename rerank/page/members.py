@@ -14,8 +14,8 @@ from shinglefold.rerank.page.fetch import HitsVanished
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits, read_source_filter
 from shinglefold.rerank.request.bodies import hits_query, narrowable, without_unwanted_id
-from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
-from shinglefold.rerank.request.search_pipeline import NONE
+from shinglefold.rerank.request.url_parameters import KEY as PIPELINE
+from shinglefold.rerank.request.url_parameters import NONE
 from shinglefold.rerank.similar.decision import CandidateDecision, TextSource, decide_by_texts
 from shinglefold.rerank.similar.query_document import QueryDocument, candidate_queries, decisive_fields
 

@@ -35,8 +35,8 @@ from shinglefold.rerank.request.bodies import (
     with_rank_window,
 )
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
-from shinglefold.rerank.request.search_pipeline import SearchPipeline
+from shinglefold.rerank.request.url_parameters import KEY as PIPELINE
+from shinglefold.rerank.request.url_parameters import SearchPipeline
 
 if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage

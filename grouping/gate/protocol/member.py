@@ -1,13 +1,17 @@
 """What steps of the protocol work on: a document, what the gate stores in it, its verdict, and requests."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeVar
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from shinglefold.contracts.engine import JSON, Guard, VersionedDocument
 from shinglefold.documents import get, put, without_path
-from shinglefold.grouping.gate.protocol.intents import Intent
 from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts, without_fingerprint
+from shinglefold.model.values import Fingerprint
+
+if TYPE_CHECKING:
+    from shinglefold.grouping.gate.protocol.intents import Intent
 
 Result = TypeVar("Result")
 #: The two indices: the user's own, and the index of intents.
@@ -22,6 +26,9 @@ EXISTS = "a document with its id is stored already"
 GROUP, LEADER = "group", "leader"
 #: The first character of a key that has a routing.
 _MARK = "\0"
+#: How many numbers a text may have. The second is used if another group has the first, and so on.
+_CHOICES = 4
+_BITS = 63
 
 
 class Similarity(NamedTuple):
@@ -160,13 +167,13 @@ class Member:
     changes: bool = False
     kept: tuple[int | None, bool] | None = None
     claim: int | None = None
-    intents: list[Intent] = field(default_factory=list)
+    intents: "list[Intent]" = field(default_factory=list)
     search_hits: SearchHits = field(default_factory=SearchHits)
     nominated: list[str] = field(default_factory=list)
     related_ids: set[str] = field(default_factory=set)
     likes: list[SimilarDocument] = field(default_factory=list)
     stale: set[str] = field(default_factory=set)
-    pending: list[Intent] = field(default_factory=list)
+    pending: "list[Intent]" = field(default_factory=list)
     retried: bool = False
     busy_reason: str = ""
     earlier_duplicates: set[int] = field(default_factory=set)
@@ -365,7 +372,7 @@ class GateFields:
         return not usual or without_fingerprint(source, self.field) != without_path(source, self.field)
 
 
-def is_open(intent: Intent, held: VersionedDocument | None, gate_fields: GateFields) -> bool:
+def is_open(intent: "Intent", held: VersionedDocument | None, gate_fields: GateFields) -> bool:
     """Return whether an intent is open: its document still has the guard.
 
     Args:
@@ -404,3 +411,31 @@ def id_and_routing(key: str) -> tuple[str, str | None]:
         return key, None
     length, _, rest = key[len(_MARK) :].partition(":")
     return rest[: int(length)], rest[int(length) :] or None
+
+
+def numbers_of(
+    fingerprint: Fingerprint,
+    scope: Sequence[Sequence[Any]],
+    index: str,
+    id_: str,
+    routing: str | None = None,
+) -> tuple[int, ...]:
+    """Return the numbers with which a document may found a group, in the order to try them.
+
+    Equal texts of equal scope have equal numbers, so that indexing again changes none. A document without a
+    text or without a value in the scope matches no other: it has one number, from its index, id and routing.
+
+    Args:
+        scope: the values of each scope field.
+    """
+    scoped = all(scope)
+    digest = fingerprint.digest if scoped else ""
+    values = [str(value) for value in scope] if scoped else []
+    own = f"\0{index}\0{id_}" if routing is None else f"\0{index}\0{id_}\0{routing}"
+    name = repr((fingerprint.scheme, digest or own, values))
+    return tuple(_number(name, choice) for choice in range(_CHOICES if digest else 1))
+
+
+def _number(name: str, choice: int) -> int:
+    hash_ = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8, salt=choice.to_bytes(1, "big"))
+    return int.from_bytes(hash_.digest(), "big") >> (64 - _BITS)
