@@ -14,7 +14,7 @@ from shinglefold.errors import InputError, Refused, SchemeMismatch, ShinglefoldE
 from shinglefold.grouping.gate.embedded_store import ExclusiveStore
 from shinglefold.grouping.gate.group_commit import DecisionJob, GroupCommit, WaitingCaller
 from shinglefold.grouping.gate.housekeeping import Housekeeping
-from shinglefold.grouping.gate.opening import GateSetup, match_keys_of
+from shinglefold.grouping.gate.opening import EngineCalls, GateSetup, match_keys_of
 from shinglefold.grouping.gate.protocol.member import (
     Member,
     Verdict,
@@ -22,7 +22,7 @@ from shinglefold.grouping.gate.protocol.member import (
     id_and_routing,
     numbers_of,
 )
-from shinglefold.grouping.gate.server_store import EngineCalls, ServerStore
+from shinglefold.grouping.gate.server_store import ServerStore
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.pipeline.pipeline import Outcome

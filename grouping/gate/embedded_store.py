@@ -11,6 +11,7 @@ from typing import Any
 from shinglefold.contracts.engine import JSON, Guard, VersionedDocument, WriteResult
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.errors import EngineError, EngineUnavailable
+from shinglefold.grouping.candidate_search import StoredDocuments
 from shinglefold.grouping.gate.protocol.member import (
     CONFLICT,
     DONE,
@@ -30,8 +31,8 @@ from shinglefold.grouping.gate.protocol.member import (
     Update,
     Write,
     id_and_routing,
+    now,
 )
-from shinglefold.grouping.gate.server_store import StoredDocuments, now
 from shinglefold.runtime.sans_io import run
 
 

@@ -1,5 +1,6 @@
 """What steps of the protocol work on: a document, what the gate stores in it, its verdict, and requests."""
 
+import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -439,3 +440,8 @@ def numbers_of(
 def _number(name: str, choice: int) -> int:
     hash_ = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8, salt=choice.to_bytes(1, "big"))
     return int.from_bytes(hash_.digest(), "big") >> (64 - _BITS)
+
+
+def now() -> int:
+    """Return the time in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
