@@ -14,8 +14,8 @@ from shinglefold.documents import RAW_BUDGET, REQUEST_BUDGET, blocks, too_long, 
 from shinglefold.errors import ConfigError, EngineError, InputError
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.record import Record, to_document, with_routing
-from shinglefold.ingest.writing.accounting import Progress, RunAccounting, Summary
-from shinglefold.ingest.writing.batch import Action, Batch, InFlightBatches, ReadBack, make_batch
+from shinglefold.ingest.writing.accounting import InFlightBatches, Progress, RunAccounting, Summary
+from shinglefold.ingest.writing.batch import Action, Batch, ReadBack, make_batch
 from shinglefold.ingest.writing.dead_letters import DeadLetters, DeadLettersLost
 from shinglefold.ingest.writing.target_index import IndexWatch, TargetIndex
 from shinglefold.ingest.writing.worker_pool import BlockAnswer, process_blocks

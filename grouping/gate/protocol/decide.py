@@ -10,7 +10,7 @@ from enum import Enum
 
 from shinglefold.contracts.engine import VersionedDocument
 from shinglefold.grouping.gate.protocol.context import DecisionContext
-from shinglefold.grouping.gate.protocol.intents import Intent, find_stale, read_documents
+from shinglefold.grouping.gate.protocol.intents import Intent
 from shinglefold.grouping.gate.protocol.member import (
     DONE,
     Action,
@@ -29,6 +29,7 @@ from shinglefold.grouping.gate.protocol.member import (
     guard_revocation,
     is_open,
 )
+from shinglefold.grouping.gate.protocol.reserve import find_stale, read_documents
 from shinglefold.grouping.rules import Policy
 
 #: How many more documents of a group are read than it may have: some may have left the group meanwhile.

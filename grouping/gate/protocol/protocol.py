@@ -1,9 +1,9 @@
 """The protocol by which many writers decide at once, without locks: pure steps that yield requests.
 
-1. Reserve (``intents.py``): a writer reserves the id of its document, by an empty placeholder or by the
+1. Reserve (``reserve.py``): a writer reserves the id of its document, by an empty placeholder or by the
    version of the document that it changes. It publishes its intent in the same request. That version is the
    guard: only a write under it stores the new text.
-2. Look (``intents.py``): it reads the intents of the others, and searches the documents after that.
+2. Look (``reserve.py``): it reads the intents of the others, and searches the documents after that.
 3. Decide (``decide.py``): it reads again what it found. A stored document that matches decides. Without one,
    a writer that sees a matching open intent does not store its document: of two writers the later withdraws,
    the earlier waits and looks again.
@@ -23,16 +23,7 @@ from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.grouping.gate.protocol.context import DecisionContext
 from shinglefold.grouping.gate.protocol.decide import JoinGroup, Keep, Refuse, Stay, choices_of
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
-from shinglefold.grouping.gate.protocol.intents import (
-    Intent,
-    find_stale,
-    look,
-    not_deleted,
-    read_documents,
-    release,
-    reserve,
-    withdraw,
-)
+from shinglefold.grouping.gate.protocol.intents import Intent
 from shinglefold.grouping.gate.protocol.member import (
     BUSY,
     CONFLICT,
@@ -54,6 +45,15 @@ from shinglefold.grouping.gate.protocol.member import (
     guard_revocation,
     id_and_routing,
     is_open,
+)
+from shinglefold.grouping.gate.protocol.reserve import (
+    find_stale,
+    look,
+    not_deleted,
+    read_documents,
+    release,
+    reserve,
+    withdraw,
 )
 
 
