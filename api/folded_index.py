@@ -12,7 +12,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import EngineError, ShinglefoldError
 from shinglefold.ingest import Pipeline, Progress, Summary, index_documents
-from shinglefold.ingest.writing.index_watch import IndexWatch
+from shinglefold.ingest.writing.target_index import IndexWatch
 from shinglefold.maintenance import (
     BackfillOptions,
     BackfillSummary,

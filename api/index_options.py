@@ -9,7 +9,7 @@ from shinglefold.api.index_recipe import MOST_NAMES
 from shinglefold.contracts.engine import HasConnection
 from shinglefold.errors import RecipeMismatch
 from shinglefold.grouping import Policy
-from shinglefold.ingest.never_differ import NeverDiffer
+from shinglefold.ingest.processors.texts import NeverDiffer
 from shinglefold.model.profiles import profile_of
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Scheme, thresholds

@@ -18,7 +18,7 @@ from shinglefold.errors import ConfigError, EngineError
 from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.index_mapping import usual_properties
-from shinglefold.ingest.never_differ import NeverDiffer
+from shinglefold.ingest.processors.texts import NeverDiffer
 from shinglefold.ingest.recipe_recovery import recover_recipe
 from shinglefold.maintenance import (
     Plan,
@@ -43,8 +43,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_bool, check_choice, check_strings
 from shinglefold.registry import codes_with_any, make_scheme
-from shinglefold.rerank.index_fields import check_fields
-from shinglefold.rerank.index_recipes import recipes_changed
+from shinglefold.rerank.index_fields import check_fields, recipes_changed
 from shinglefold.settings import Settings, load_settings
 
 

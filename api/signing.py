@@ -6,13 +6,11 @@ from contextlib import closing
 from typing import Any
 
 from shinglefold.contracts.engine import Document
+from shinglefold.documents import MISSING, RAW_BUDGET, blocks, get, put, too_long, weight
 from shinglefold.errors import InputError
 from shinglefold.ingest import Pipeline
-from shinglefold.ingest.batching import RAW_BUDGET, blocks, too_long, weight
-from shinglefold.ingest.field_paths import MISSING, get, put
-from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.writing.worker_pool import process_blocks
-from shinglefold.model.stored_fingerprint import without_fingerprint
+from shinglefold.model.stored_fingerprint import overwrite_refusal, without_fingerprint
 from shinglefold.options.validation import expected
 
 

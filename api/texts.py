@@ -8,7 +8,7 @@ from shinglefold.canon.facts import WordClass
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.ingest.fingerprinter import FingerprintArrays
-from shinglefold.ingest.never_differ import WORD_CLASSES, NeverDiffer
+from shinglefold.ingest.processors.texts import WORD_CLASSES, NeverDiffer
 from shinglefold.model.scheme import Scheme, thresholds
 from shinglefold.offline.compare_texts import Comparison, compare_texts
 from shinglefold.options.validation import check_fraction, check_texts

@@ -17,7 +17,6 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from shinglefold.canon.chunking import Block, Cuttable, HashedBlock, blocks
 from shinglefold.canon.compiled_runner import CanonRun, Kernel
 from shinglefold.canon.language_detection import (
     WordForm,
@@ -27,7 +26,15 @@ from shinglefold.canon.language_detection import (
     make_language_router,
 )
 from shinglefold.canon.lexicon import Lexicon, LexiconEntries, StringLexicon, join_words
-from shinglefold.canon.segmentation import SegmentCache, Segments, segment
+from shinglefold.canon.segmentation import (
+    Block,
+    Cuttable,
+    HashedBlock,
+    SegmentCache,
+    Segments,
+    blocks,
+    segment,
+)
 from shinglefold.contracts.language import Unit
 from shinglefold.errors import ConfigError, UnknownLanguage
 from shinglefold.model.scheme import CanonOptions, LanguageRef, Scheme, checked_scheme

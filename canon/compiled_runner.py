@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shinglefold.canon.chunking import HashedBlock, merge_blocks
 from shinglefold.canon.language_detection import LanguageRouter
 from shinglefold.canon.lexicon import InternedStrings, Lexicon, LexiconEntries, LexiconSlots, join_words
 from shinglefold.canon.normalization import encode_texts
+from shinglefold.canon.segmentation import HashedBlock, merge_blocks
 from shinglefold.canon.unicode_tables import INVISIBLE, characters
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.runtime.optional_imports import compile_function

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import xxhash
 
-from shinglefold.canon.chunking import Cuttable
+from shinglefold.canon.segmentation import Cuttable
 from shinglefold.canon.unicode_tables import homoglyph_map, rows
 from shinglefold.canon.written_numbers import HAN, LETTER, NEAR, SCALES, in_digits, plain_text
 

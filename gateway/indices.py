@@ -13,18 +13,16 @@ from shinglefold.contracts.engine import JSON, Document
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, PermissionDenied
 from shinglefold.gateway.rest import RestRequest, RestResponse, Steps, log, path_of, send, warn
 from shinglefold.ingest import Pipeline
-from shinglefold.ingest.index_mapping import overwrite_refusal
-from shinglefold.ingest.pipeline.field_usage import source_fields
 from shinglefold.ingest.pipeline.pipeline import Outcome
-from shinglefold.ingest.pipeline.steps import METADATA
+from shinglefold.ingest.pipeline.steps import METADATA, source_fields
 from shinglefold.ingest.writing.worker_pool import process_block
 from shinglefold.maintenance.reconcile import as_stored, new_fingerprint, stored_fingerprint, update_action
 from shinglefold.model.recipe import GateNote, Recipe, has_recipe, missing_recipe, stored_recipe
 from shinglefold.model.seal import Seal
-from shinglefold.model.stored_fingerprint import is_placeholder, without_fingerprint
+from shinglefold.model.stored_fingerprint import is_placeholder, overwrite_refusal, without_fingerprint
 from shinglefold.registry import check_versions
 from shinglefold.rerank.engine_calls import Call
-from shinglefold.rerank.index_recipes import index_names, is_valid
+from shinglefold.rerank.index_fields import index_names, is_valid
 from shinglefold.runtime.recent import RecentlyUsed
 from shinglefold.settings import Settings
 

@@ -1,15 +1,28 @@
-"""Candidate search: one search for a whole batch, by all of its supershingles and text digests."""
+"""Candidate search: one search for a whole batch, by all of its supershingles and text digests.
+
+``StoredDocuments`` answers with it what the protocol of the gate searches.
+"""
 
 import operator
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Parameters
 from shinglefold.errors import EngineError, EngineUnavailable
+from shinglefold.grouping.gate.protocol.member import (
+    GROUP,
+    LEADER,
+    CountGroups,
+    FindGroups,
+    GateFields,
+    Member,
+    SearchHits,
+    document_key,
+)
 from shinglefold.grouping.similarity import Pair, SimilarityModel
 from shinglefold.maintenance.reconcile import ids_query
-from shinglefold.rerank.hits import identity
-from shinglefold.rerank.page.partial_answer import missing
+from shinglefold.rerank.hits import identity, missing
 from shinglefold.rerank.similar import QueryDocument
 from shinglefold.rerank.similar.query_document import candidate_queries, stored_digests
 from shinglefold.runtime.sans_io import run
@@ -268,3 +281,78 @@ class CandidateLookup:
 def _batch_size(documents: Sequence[QueryDocument]) -> int:
     """Return how many hits one search for a batch reads; mostly it finds one or two for each document."""
     return min(_MANY, _EXTRA + _FOR_EACH * len(documents))
+
+
+def _key_of(hit: Mapping[str, Any]) -> str:
+    return document_key(hit["_id"], hit.get("_routing"))
+
+
+def _role(hit: Mapping[str, Any], field: str) -> tuple[bool, bool]:
+    """Return whether a hit leads a group, and whether it has a number."""
+    values = hit.get("fields") or {}
+    leads = any(value in (True, "true") for value in values.get(f"{field}.{LEADER}", ()))
+    return leads, bool(values.get(f"{field}.{GROUP}"))
+
+
+@dataclass(slots=True)
+class StoredDocuments:
+    """The searches of the user's index, as steps that yield calls of the engine.
+
+    Attributes:
+        groups: whether documents get numbers.
+        limited: whether the size of groups is limited.
+    """
+
+    lookup: CandidateLookup
+    gate_fields: GateFields
+    groups: bool
+    limited: bool = False
+
+    def search(self, members: Sequence[Member], deep: bool) -> Steps[list[SearchHits]]:
+        """Return what a search finds for each member."""
+        documents = [member.print for member in members]
+        if deep:
+            found = yield from self.lookup.find_deep(documents)
+            return self._hits(members, found, set())
+        numbers = sorted({number for member in members for number in member.numbers}) if self.groups else ()
+        found, taken = yield from self.lookup.find_candidates(
+            documents, f"{self.gate_fields.field}.{GROUP}", numbers
+        )
+        return self._hits(members, found, taken)
+
+    def _hits(self, members: Sequence[Member], found: Candidates, taken: set[int]) -> list[SearchHits]:
+        ranked: list[list[tuple[bool, float, str]]] = [[] for _ in members]
+        roles = [_role(hit, self.gate_fields.field) for hit in found.hits]
+        for pair in found.pairs:
+            leads, _ = roles[pair.other]
+            ranked[pair.one].append((not leads, -pair.likeness, _key_of(found.hits[pair.other])))
+        ids = [tuple(dict.fromkeys(id_ for *_, id_ in sorted(candidates))) for candidates in ranked]
+        keys = [_key_of(hit) for hit in found.hits] if self.limited else []
+        ungrouped = {id_ for id_, (_, grouped) in zip(keys, roles, strict=False) if not grouped}
+        # The hits are sorted: leaders, documents without a number, followers. So once a follower was read,
+        # all documents without a number were read, too.
+        followers = {id_ for id_, (leads, grouped) in zip(keys, roles, strict=False) if grouped > leads}
+        return [
+            SearchHits(
+                own,
+                frozenset(taken.intersection(member.numbers)),
+                frozenset(ungrouped.intersection(own)),
+                place in found.truncated,
+                self.limited and place in found.truncated and followers.isdisjoint(own),
+            )
+            for place, (own, member) in enumerate(zip(ids, members, strict=True))
+        ]
+
+    def in_groups(self, request: FindGroups) -> Steps[list[tuple[str, ...]]]:
+        """Return the ids of documents of each group."""
+        leading = [{"term": {f"{self.gate_fields.field}.{LEADER}": True}}] if request.leaders else []
+        clauses = [[self._in_group(group), *leading] for group in request.groups]
+        found = yield from self.lookup.groups(clauses, request.limit)
+        return [tuple(_key_of(hit) for hit in hits) for hits in found]
+
+    def counts(self, request: CountGroups) -> Steps[list[int]]:
+        """Return how many documents of each group searches see."""
+        return self.lookup.counts([[self._in_group(group)] for group in request.groups], request.limit)
+
+    def _in_group(self, group: int) -> JSON:
+        return {"term": {f"{self.gate_fields.field}.{GROUP}": group}}

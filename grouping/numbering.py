@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import blake2b
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import InputError
 from shinglefold.grouping.candidate_search import CandidateLookup
-from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
+from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields, numbers_of
 from shinglefold.grouping.intent_index import ConcurrentRunMarker
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.scope_values import Values
@@ -21,7 +20,6 @@ from shinglefold.ingest.index_mapping import write_index_of
 from shinglefold.model.linkage import noted_linkage
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.seal import Seal
-from shinglefold.model.values import Fingerprint
 from shinglefold.rerank.similar import QueryDocument
 
 Action = Mapping[str, Any]
@@ -31,9 +29,6 @@ _RECENT, _CHARACTERS = 3000, 20_000_000
 _ALIAS_CHECK = 15.0
 #: The most batches in flight while a batch is numbered, including that batch.
 _IN_FLIGHT = 2
-#: How many numbers a text may have. The second is used if another group has the first, and so on.
-_CHOICES = 4
-_BITS = 63
 
 
 class _Name(NamedTuple):
@@ -246,31 +241,3 @@ class Numbering:
             in_flight = sum(map(len, self._batches))
             # A new reader, because a reader keeps a number for each text that it ever read.
             self._recent = self._model.batch(recent[-in_flight:]) if in_flight else None
-
-
-def numbers_of(
-    fingerprint: Fingerprint,
-    scope: Sequence[Sequence[Any]],
-    index: str,
-    id_: str,
-    routing: str | None = None,
-) -> tuple[int, ...]:
-    """Return the numbers with which a document may found a group, in the order to try them.
-
-    Equal texts of equal scope have equal numbers, so that indexing again changes none. A document without a
-    text or without a value in the scope matches no other: it has one number, from its index, id and routing.
-
-    Args:
-        scope: the values of each scope field.
-    """
-    scoped = all(scope)
-    digest = fingerprint.digest if scoped else ""
-    values = [str(value) for value in scope] if scoped else []
-    own = f"\0{index}\0{id_}" if routing is None else f"\0{index}\0{id_}\0{routing}"
-    name = repr((fingerprint.scheme, digest or own, values))
-    return tuple(_number(name, choice) for choice in range(_CHOICES if digest else 1))
-
-
-def _number(name: str, choice: int) -> int:
-    hash_ = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8, salt=choice.to_bytes(1, "big"))
-    return int.from_bytes(hash_.digest(), "big") >> (64 - _BITS)

@@ -10,9 +10,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.documents import values_at
+from shinglefold.documents import as_text, values_at
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.ingest.field_paths import as_text
 from shinglefold.rerank.hits import field_values
 from shinglefold.rerank.index_fields import definition_of, is_nested
 

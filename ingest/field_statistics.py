@@ -8,8 +8,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from shinglefold.canon import strip_html
-from shinglefold.documents import holds_html
-from shinglefold.ingest.field_paths import MISSING, get
+from shinglefold.documents import MISSING, get, holds_html
 
 _T = TypeVar("_T")
 #: The number of documents in the sample, and of levels of objects that are searched in each.

@@ -11,9 +11,8 @@ from shinglefold.model.scheme import SketchOptions
 from shinglefold.model.values import Bytes, Uint64s
 from shinglefold.runtime.optional_imports import compile_function
 from shinglefold.sketch import HASHED, Sketcher, Sketches, letters, packed_size, slot_characters
-from shinglefold.sketch.hash_mixing import MIX32_FACTOR, MIX_FACTORS, stream
-from shinglefold.sketch.shingles import FACTOR
-from shinglefold.sketch.supershingles import ALPHABET
+from shinglefold.sketch.minhash import ALPHABET
+from shinglefold.sketch.shingles import FACTOR, MIX32_FACTOR, MIX_FACTORS, stream
 
 _WORDS, _SIGNATURE, _END = b',"supershingles":[', b'],"signature":"', b'"}'
 #: Two quotes and the comma behind a keyword.

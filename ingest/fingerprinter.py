@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shinglefold.canon import Canonicalizer, check_canonicalizer
-from shinglefold.canon.chunking import LONG, Cuttable
+from shinglefold.canon.segmentation import LONG, Cuttable
+from shinglefold.documents import TEXT_BUDGET, blocks
 from shinglefold.errors import ConfigError
-from shinglefold.ingest.batching import TEXT_BUDGET, blocks
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.values import FACTS_MARK, Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
 from shinglefold.options.validation import check_texts

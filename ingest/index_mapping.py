@@ -7,7 +7,6 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, IndexExists, PermissionDenied, suggest
-from shinglefold.ingest.field_paths import MISSING, get, json_type
 from shinglefold.ingest.pipeline.pipeline import default_definition
 from shinglefold.model.recipe import (
     FIELD,
@@ -20,21 +19,12 @@ from shinglefold.model.recipe import (
     missing_recipe,
 )
 from shinglefold.model.scheme import Scheme, checked_scheme
-from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts
 from shinglefold.options.validation import check_type
 
 _REMEDY = (
     "Change the index (setup, then backfill), use what it was made with, or index all documents again into a "
     "new one."
 )
-#: The parts of a stored fingerprint.
-FINGERPRINT_PARTS = frozenset(
-    {"scheme", "lang", "shingles", "digest", "supershingles", "signature", PASSAGES}
-)
-#: What groups and gates store in the same field: group number, leader flag, and placeholders of gates.
-BOOKKEEPING_PARTS = frozenset({"group", "leader", PENDING, ATTEMPT})
-#: The most names shown in a message.
-_SHOWN = 3
 #: Passages are only searched. Norms make ``exists`` queries possible, as for supershingles.
 _PASSAGES = {"type": "keyword", "doc_values": False, "norms": True}
 
@@ -209,29 +199,3 @@ def check_index(found: Mapping[str, Any], index: str, recipe: Recipe, remedy: st
                 f"index {index!r} has no field {recipe.field!r}; set it up first: "
                 f"{suggest('setup', index, dedup_field=recipe.field)}"
             )
-
-
-def foreign_content(document: Mapping[str, Any], field: str) -> str:
-    """Describe data of others in the fingerprint field of a document; return nothing if there is none.
-
-    A damaged or forged fingerprint does not count: it is replaced.
-
-    Args:
-        field: the fingerprint field; may be a dotted path.
-    """
-    others = stored_parts(document, field).keys() - FINGERPRINT_PARTS - BOOKKEEPING_PARTS
-    if others:
-        return f"[{field}] holds {', '.join(sorted(map(repr, others))[:_SHOWN])}, no fingerprint"
-    # To an engine, one name with dots is the same field.
-    for found in (get(document, field), document.get(field, MISSING)):
-        values = found if isinstance(found, list) else [found]
-        if not all(one is MISSING or one is None or isinstance(one, Mapping | list) for one in values):
-            return f"[{field}] is {json_type(found)}, no fingerprint"
-    return ""
-
-
-def overwrite_refusal(document: Mapping[str, Any], field: str) -> str:
-    """Return an error message if a fingerprint would overwrite data of others in a field, else nothing."""
-    content = foreign_content(document, field)
-    another = 'keep fingerprints in another field (the setting "field", or setup --dedup-field)'
-    return f"{content}, and would be lost: {another}" if content else ""

@@ -10,8 +10,8 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import ConfigError, InputError, shorten
 from shinglefold.ingest.field_statistics import string_fields
-from shinglefold.ingest.never_differ import WORD_CLASSES, NeverDiffer
 from shinglefold.ingest.pipeline.pipeline import Pipeline, default_definition
+from shinglefold.ingest.processors.texts import WORD_CLASSES, NeverDiffer
 from shinglefold.model.recipe import (
     PASSAGES,
     TEXTS,

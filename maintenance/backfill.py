@@ -13,7 +13,7 @@ from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpire
 from shinglefold.ingest.index_mapping import check_index
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.accounting import Progress
-from shinglefold.ingest.writing.index_watch import IndexChanged, IndexWatch
+from shinglefold.ingest.writing.target_index import IndexChanged, IndexWatch
 from shinglefold.maintenance.checkpoint import Checkpoint
 from shinglefold.maintenance.guarded_updates import BackfillCounts, Updater
 from shinglefold.maintenance.preconditions import check_updatable

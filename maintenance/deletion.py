@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, BulkFailure, BulkResult, Engine, IndexInfo
-from shinglefold.contracts.shard_failures import check_complete
-from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpired
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpired, check_complete
 from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.ingest.writing.batch import send
 from shinglefold.maintenance.guarded_updates import ROUNDS, Hit, conflict_outcome, reread

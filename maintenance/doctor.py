@@ -8,12 +8,12 @@ from time import perf_counter
 from typing import Any, Literal
 
 from shinglefold.contracts.engine import JSON, Document, Engine
+from shinglefold.documents import MISSING, get, without_path
 from shinglefold.errors import InputError, PermissionDenied, nearest
-from shinglefold.ingest.field_paths import MISSING, get, without_path
 from shinglefold.ingest.field_statistics import FieldWatch, has_titles_alone, likely_texts
-from shinglefold.ingest.never_differ import NeverDiffer
-from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields, stripped_fields
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
+from shinglefold.ingest.pipeline.steps import raw_fields, source_fields, stripped_fields
+from shinglefold.ingest.processors.texts import NeverDiffer
 from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.maintenance.preconditions import (
     compare_mappings,

@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from shinglefold.contracts.engine import JSON, BulkFailure, Engine
-from shinglefold.contracts.shard_failures import check_complete
-from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
+from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing, check_complete
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.batch import send
 from shinglefold.ingest.writing.worker_pool import process_block

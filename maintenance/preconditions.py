@@ -13,15 +13,11 @@ from types import MappingProxyType
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine, Templates
+from shinglefold.documents import split_path
 from shinglefold.errors import ConfigError, PermissionDenied, suggest
-from shinglefold.ingest.field_paths import split_path
-from shinglefold.ingest.index_mapping import (
-    BOOKKEEPING_PARTS,
-    FINGERPRINT_PARTS,
-    USUAL_PROPERTIES,
-    recipe_mappings,
-)
+from shinglefold.ingest.index_mapping import USUAL_PROPERTIES, recipe_mappings
 from shinglefold.model.recipe import META_KEY, PASSAGES, Recipe, first_difference
+from shinglefold.model.stored_fingerprint import BOOKKEEPING_PARTS, FINGERPRINT_PARTS
 from shinglefold.rerank.index_fields import mapped_at
 
 #: For each part of a fingerprint: its valid types, and the options that must be on.

@@ -6,12 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Document
-from shinglefold.ingest.field_paths import MISSING, get, put, split_path, without_path
-from shinglefold.ingest.index_mapping import BOOKKEEPING_PARTS, foreign_content
+from shinglefold.documents import MISSING, get, put, split_path, without_path
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.worker_pool import process_block, process_blocks
 from shinglefold.maintenance.scan import Page, Scan, ScanPosition
-from shinglefold.model.stored_fingerprint import placeholder_query, stored_parts, without_fingerprint
+from shinglefold.model.stored_fingerprint import (
+    BOOKKEEPING_PARTS,
+    foreign_content,
+    placeholder_query,
+    stored_parts,
+    without_fingerprint,
+)
 from shinglefold.model.values import UNDETERMINED
 
 Action = dict[str, Any]

@@ -9,7 +9,7 @@ from time import monotonic, sleep
 from typing import Any, TypeVar
 
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.contracts.shard_failures import check_complete
+from shinglefold.documents import weight
 from shinglefold.errors import (
     ConfigError,
     EngineError,
@@ -18,8 +18,8 @@ from shinglefold.errors import (
     PitExpired,
     UnsupportedQuery,
     WindowTooLarge,
+    check_complete,
 )
-from shinglefold.ingest.batching import weight
 from shinglefold.options.validation import check_int, check_number
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 

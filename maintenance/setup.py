@@ -6,10 +6,9 @@ from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any, Literal, cast
 
 from shinglefold.contracts.engine import JSON, Engine, Templates
-from shinglefold.contracts.shard_failures import check_complete
-from shinglefold.errors import ConfigError, IndexMissing, suggest
+from shinglefold.errors import ConfigError, IndexMissing, check_complete, suggest
 from shinglefold.ingest.index_mapping import USUAL_PROPERTIES, recipe_mappings
-from shinglefold.ingest.pipeline.field_usage import written_fields
+from shinglefold.ingest.pipeline.steps import written_fields
 from shinglefold.maintenance.preconditions import (
     compare_mappings,
     conflicting_templates,

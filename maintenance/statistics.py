@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from shinglefold.contracts.engine import JSON, Engine, IndexInfo
-from shinglefold.contracts.shard_failures import check_complete
-from shinglefold.errors import EngineError, ShinglefoldError
+from shinglefold.errors import EngineError, ShinglefoldError, check_complete
 from shinglefold.model.recipe import Recipe, stored_recipe
 from shinglefold.model.stored_fingerprint import placeholder_query
 from shinglefold.model.values import UNDETERMINED

@@ -7,7 +7,7 @@ import numpy as np
 
 from shinglefold.errors import ConfigError, MissingExtra
 from shinglefold.model.values import Int64s, Uint32s, Uint64s
-from shinglefold.sketch.hash_mixing import stream
+from shinglefold.sketch.shingles import stream
 
 #: The number of windows processed at a time, so that intermediate arrays fit into the second-level cache.
 _BLOCK = 8192

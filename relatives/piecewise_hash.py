@@ -8,8 +8,7 @@ from rapidfuzz.distance import Indel
 
 from shinglefold.errors import InputError, MissingExtra
 from shinglefold.model.values import Uint64s
-from shinglefold.sketch.hash_mixing import mix64
-from shinglefold.sketch.shingles import shingle_hashes
+from shinglefold.sketch.shingles import mix64, shingle_hashes
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 #: How many words are hashed to decide on a cut; and the approximate number of letters of a signature, by

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s, Uint64s
-from shinglefold.sketch.hash_mixing import mix64, stream
+from shinglefold.sketch.shingles import mix64, stream
 
 Floats = NDArray[np.float64]
 Int32s = NDArray[np.int32]

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s, Uint64s
-from shinglefold.sketch.hash_mixing import mix64
+from shinglefold.sketch.shingles import mix64
 
 #: The supported widths, in bits.
 WIDTHS = (32, 64, 128)

@@ -1,4 +1,4 @@
-"""Reads hits: the values of a field, dates, stored fingerprints one by one and as columns."""
+"""Reads hits: values of a field, dates, stored fingerprints singly and as columns; and what answers lack."""
 
 from base64 import b64encode
 from collections import Counter
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shinglefold.contracts.engine import JSON
 from shinglefold.documents import SourceFilter, holds_html, plain_text, values_at
+from shinglefold.errors import lost_shards
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import DecodeProblems, Decoder, stored_parts
@@ -22,10 +24,14 @@ from shinglefold.model.values import FACTS_MARK, Bytes, Int64s
 if TYPE_CHECKING:
     from shinglefold.rerank.request.fold_options import Scope
 
+
 Hit = Mapping[str, Any]
 #: The most characters of a date as text.
 _LONGEST_DATE = 64
 _NOTHING: Mapping[str, Any] = {}
+#: The key in ``lacks`` for hits that a server counted but did not return.
+CUT = "cut_hits"
+_HEADER = ("timed_out", "terminated_early", "_shards", "_clusters")
 
 
 def field_values(hit: Hit, name: str) -> list[Any]:
@@ -279,3 +285,65 @@ def _of_signed(keywords: Sequence[Sequence[str]], signed: NDArray[np.bool_]) -> 
     if not any(keywords):
         return ((),) * len(keywords)
     return tuple([words if has else () for words, has in zip(keywords, signed.tolist(), strict=True)])
+
+
+def missing(answer: Mapping[str, Any]) -> JSON:
+    """Return what an answer lacks, by name; {} if it is complete.
+
+    Returns:
+        ``failed_shards`` and ``skipped_clusters`` (numbers), ``timed_out`` and ``terminated_early`` (true).
+    """
+    clusters = answer.get("_clusters")
+    lost = sum(int(clusters.get(name) or 0) for name in ("skipped", "partial", "failed")) if clusters else 0
+    found = {
+        "failed_shards": lost_shards(answer),
+        "timed_out": bool(answer.get("timed_out")),
+        "terminated_early": bool(answer.get("terminated_early")),
+        "skipped_clusters": lost,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def lost_hits(answer: Mapping[str, Any], size: int, total: object, behind: int) -> int:
+    """Return the least number of hits that were counted and are not in an answer.
+
+    A search pipeline removed them, or the server lost them. 0 in partial answers: Elasticsearch counts on
+    after ``terminate_after``.
+
+    Args:
+        size: how many hits were requested.
+        total: ``hits.total`` of the search.
+        behind: how many hits were read before.
+    """
+    if missing(answer):
+        return 0
+    counted = total["value"] if isinstance(total, Mapping) else 0
+    return max(0, min(size, counted - behind) - len(answer["hits"]["hits"]))
+
+
+class PartialAnswer:
+    """What the answers to the requests of one search lack: the greatest of each number.
+
+    Attributes:
+        header: the parts of partial answers in which the engine reports it; {} if all are complete.
+    """
+
+    def __init__(self) -> None:
+        self.lacks: JSON = {}
+        self.header: JSON = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.lacks)
+
+    def note(self, answer: Mapping[str, Any], cut: int = 0) -> bool:
+        """Record what an answer lacks and return whether it is partial.
+
+        Args:
+            cut: further hits that are missing.
+        """
+        lacks = missing(answer) | ({CUT: cut} if cut else {})
+        for name, value in lacks.items():
+            self.lacks[name] = max(self.lacks.get(name, 0), value)
+        if lacks:
+            self.header |= {name: answer[name] for name in _HEADER if answer.get(name)}
+        return bool(lacks)

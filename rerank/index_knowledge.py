@@ -30,25 +30,23 @@ from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import FingerprintCounts, Hit
 from shinglefold.rerank.index_fields import (
-    check_fields,
-    check_scopes,
-    definition_of,
-    is_nested,
-    mapped_at,
-    named_fields,
-)
-from shinglefold.rerank.index_recipes import (
     Mappings,
     SchemeOf,
+    check_fields,
     check_recipe,
+    check_scopes,
+    definition_of,
     index_names,
+    is_nested,
     is_valid,
     keywords_missing,
+    mapped_at,
     mappings_of_each,
+    named_fields,
     text_fields_of,
 )
+from shinglefold.rerank.request.arguments import key_name, skips_exactly, sort_keys
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.rerank.request.sort_order import key_name, skips_exactly, sort_keys
 from shinglefold.runtime.recent import RecentlyUsed
 
 _log = logging.getLogger("shinglefold.rerank")

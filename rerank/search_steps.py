@@ -25,13 +25,12 @@ from shinglefold.rerank.engine_calls import Call, Steps, run_together
 from shinglefold.rerank.explanation import PassageTexts, shown_fields
 from shinglefold.rerank.fold.clustering import folding_of
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
+from shinglefold.rerank.index_fields import SchemeOf, is_valid
 from shinglefold.rerank.index_knowledge import IndexFacts, IndexKnowledge, Outdated, Unfoldable
-from shinglefold.rerank.index_recipes import SchemeOf, is_valid
-from shinglefold.rerank.page.native import GroupCoverage, NativeTarget, native_page
+from shinglefold.rerank.page.native import GroupCoverage, NativeTarget, native_page, unfolded_page
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.page.server import ServerFolding
 from shinglefold.rerank.page.strategies import WindowStrategies, begin_cursor, read_page
-from shinglefold.rerank.page.unfolded import unfolded_page
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.arguments import check_search_arguments, checked_searches
 from shinglefold.rerank.request.bodies import (
@@ -44,9 +43,8 @@ from shinglefold.rerank.request.bodies import (
 )
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions, OnTrouble
 from shinglefold.rerank.request.hit_parts import in_other_form
-from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
-from shinglefold.rerank.request.search_pipeline import NONE, SearchPipeline
-from shinglefold.rerank.request.url_parameters import read_parameters, with_parameters
+from shinglefold.rerank.request.url_parameters import KEY as PIPELINE
+from shinglefold.rerank.request.url_parameters import NONE, SearchPipeline, read_parameters, with_parameters
 from shinglefold.runtime.recent import RecentlyUsed
 
 if TYPE_CHECKING:

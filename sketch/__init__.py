@@ -36,9 +36,7 @@ from shinglefold.sketch.layout_advice import (
     resemblance_after,
     width_for,
 )
-from shinglefold.sketch.shingles import containment, resemblance, shingle_hashes, shingle_set, sorensen
-from shinglefold.sketch.sketcher import Sketcher, Sketches, digests
-from shinglefold.sketch.supershingles import (
+from shinglefold.sketch.minhash import (
     HASHED,
     from_letters,
     letters,
@@ -47,6 +45,8 @@ from shinglefold.sketch.supershingles import (
     supershingles,
     to_keywords,
 )
+from shinglefold.sketch.shingles import containment, resemblance, shingle_hashes, shingle_set, sorensen
+from shinglefold.sketch.sketcher import Sketcher, Sketches, digests
 from shinglefold.sketch.verification import (
     DecidedBy,
     PairVerdicts,

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
-from shinglefold.sketch.hash_mixing import mix32
+from shinglefold.sketch.shingles import mix32
 
 WIDTHS = (1, 2, 4, 8, 16, 32)
 

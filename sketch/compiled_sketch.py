@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from shinglefold.model.scheme import SketchOptions
 from shinglefold.model.values import Int64s, Uint32s, Uint64s
 from shinglefold.runtime.optional_imports import compile_function
-from shinglefold.sketch.hash_mixing import MIX_FACTORS
 from shinglefold.sketch.minhash import EMPTY, Affine32, batch_minima
-from shinglefold.sketch.shingles import FACTOR
+from shinglefold.sketch.shingles import FACTOR, MIX_FACTORS
 
 _U32 = np.uint32
 _FACTOR = FACTOR

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from shinglefold.errors import ConfigError
 from shinglefold.model.scheme import PRESETS, SketchOptions
 from shinglefold.sketch.b_bit_minhash import Floats, packed_size, standard_error
+from shinglefold.sketch.minhash import HASHED, hash_bits, slot_characters
 from shinglefold.sketch.shingles import MAX_WIDTH
-from shinglefold.sketch.supershingles import HASHED, hash_bits, slot_characters
 
 #: How many unrelated documents a keyword may find by hash collisions, for each slot.
 _COLLISIONS = 0.01

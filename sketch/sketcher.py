@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from shinglefold.model.scheme import SketchOptions
 from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
 from shinglefold.sketch.b_bit_minhash import low_bits, pack
-from shinglefold.sketch.minhash import EMPTY, Affine32, BatchMinima, batch_minima
+from shinglefold.sketch.minhash import EMPTY, Affine32, BatchMinima, batch_minima, supershingles, to_keywords
 from shinglefold.sketch.shingles import check_width, shingle_counts
-from shinglefold.sketch.supershingles import supershingles, to_keywords
 
 #: Documents with fewer tokens have no digest: texts of one word are not duplicates.
 LEAST_TOKENS = 2

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from bench.quality.corpus import fingerprinter, pairs
 from bench.table import Row
 from shinglefold.ingest.fingerprinter import Fingerprinter
-from shinglefold.ingest.never_differ import NeverDiffer
+from shinglefold.ingest.processors.texts import NeverDiffer
 from shinglefold.model.profiles import profile_of
 from shinglefold.registry import make_scheme
 

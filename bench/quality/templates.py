@@ -11,7 +11,7 @@ import numpy as np
 from bench.quality.corpus import POSITIVE, Corpus, fingerprinter, pairs
 from bench.table import Row
 from shinglefold.ingest.fingerprinter import FingerprintArrays
-from shinglefold.ingest.never_differ import NeverDiffer
+from shinglefold.ingest.processors.texts import NeverDiffer
 from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
 from shinglefold.sketch import bit_planes, differing, length_ratio, similarity

@@ -13,7 +13,7 @@ from shinglefold.model.profiles import PROFILES, profile_of
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.command import Invocation
-    from shinglefold.ingest.never_differ import NeverDiffer
+    from shinglefold.ingest.processors.texts import NeverDiffer
     from shinglefold.model.scheme import Scheme
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -234,7 +234,7 @@ def chosen_scheme(
 
 def chosen_facts(never_differ: Sequence[str], profile: str | None) -> "NeverDiffer":
     """Return what copies must have in common, from the options of the command line."""
-    from shinglefold.ingest.never_differ import NeverDiffer
+    from shinglefold.ingest.processors.texts import NeverDiffer
 
     return NeverDiffer.parse(never_differ or profile_of(profile or "").never_differ, "--never-differ")
 

@@ -137,7 +137,7 @@ def index_warnings(
     arguments: Sequence[str],
 ) -> Iterator[str]:
     """Yield the warnings about an indexing run whose documents may not fold."""
-    from shinglefold.ingest.pipeline.field_usage import rerun_problems
+    from shinglefold.ingest.pipeline.steps import rerun_problems
 
     unsigned, named = summary.counts.get("without_signature", 0), bool(target.fields or target.pipeline)
     # What this run made holds its documents only.

@@ -194,7 +194,7 @@ def parse_pipeline(definition: Mapping[str, Any], scheme: Scheme, seal: Seal | N
         ConfigError: it is not valid, or makes none.
     """
     from shinglefold.ingest import Pipeline
-    from shinglefold.ingest.pipeline.field_usage import makes_fingerprints
+    from shinglefold.ingest.pipeline.steps import makes_fingerprints
 
     pipeline = Pipeline.from_json(definition, scheme, seal=seal)
     if not makes_fingerprints(pipeline.steps):

@@ -91,7 +91,7 @@ class Target:
     def facts(self) -> list[str]:
         """Return what must not differ in copies by ``--never-differ``, else by ``--profile``."""
         # Imported here because few commands make a pipeline.
-        from shinglefold.ingest.never_differ import NeverDiffer
+        from shinglefold.ingest.processors.texts import NeverDiffer
 
         given = self.never_differ or profile_of(self.profile or "").never_differ
         return NeverDiffer.parse(given, "--never-differ").names

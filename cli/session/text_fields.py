@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from shinglefold.cli.render.run_summary import unread_text, unstated_markup
 from shinglefold.cli.session.recipe import Target
 from shinglefold.contracts.engine import Engine
+from shinglefold.documents import without_path
 from shinglefold.errors import ConfigError
-from shinglefold.ingest.field_paths import without_path
 from shinglefold.ingest.field_statistics import TextCoverage, has_usual_name, text_coverage
-from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields, stripped_fields
+from shinglefold.ingest.pipeline.steps import raw_fields, source_fields, stripped_fields
 from shinglefold.model.stored_fingerprint import placeholder_query
 from shinglefold.rerank.index_fields import definition_of, paths
 

@@ -1,4 +1,4 @@
-"""Reading stored fingerprints from sources and hits, one by one or as columns."""
+"""Reading stored fingerprints from sources and hits, singly or as columns; and what else is in the field."""
 
 from binascii import a2b_base64
 from collections import Counter
@@ -8,7 +8,11 @@ from operator import is_, itemgetter
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON
+from shinglefold.documents import MISSING, get, json_type
 from shinglefold.errors import InputError
+from shinglefold.model.recipe import (
+    PASSAGES,
+)
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import LONGEST_DIGEST, Fingerprint, pad_base64
@@ -18,6 +22,16 @@ _MOST = 2**50
 #: Default values for parts that a hit lacks.
 _NO_DIGEST, _NO_SIGNATURE = ("..0.",), ("",)
 _Row = Mapping[str, Any]
+#: Parts of the fingerprint field in a placeholder: its expiry, and the intent it belongs to.
+PENDING, ATTEMPT = "pending", "attempt"
+#: The parts of a stored fingerprint.
+FINGERPRINT_PARTS = frozenset(
+    {"scheme", "lang", "shingles", "digest", "supershingles", "signature", PASSAGES}
+)
+#: What groups and gates store in the same field: group number, leader flag, and placeholders of gates.
+BOOKKEEPING_PARTS = frozenset({"group", "leader", PENDING, ATTEMPT})
+#: The most names shown in a message.
+_SHOWN = 3
 
 
 def stored_parts(source: object, path: str) -> dict[str, Any]:
@@ -306,10 +320,6 @@ class Decoder:
         return b"", -1, "", ""
 
 
-#: Parts of the fingerprint field in a placeholder: its expiry, and the intent it belongs to.
-PENDING, ATTEMPT = "pending", "attempt"
-
-
 def is_placeholder(source: Mapping[str, Any], field: str) -> bool:
     """Return whether a source is a placeholder of the gate, which is not a document."""
     return PENDING in stored_parts(source, field)
@@ -318,3 +328,29 @@ def is_placeholder(source: Mapping[str, Any], field: str) -> bool:
 def placeholder_query(field: str) -> JSON:
     """Return the query that matches the placeholders of the gate."""
     return {"exists": {"field": f"{field}.{PENDING}"}}
+
+
+def foreign_content(document: Mapping[str, Any], field: str) -> str:
+    """Describe data of others in the fingerprint field of a document; return nothing if there is none.
+
+    A damaged or forged fingerprint does not count: it is replaced.
+
+    Args:
+        field: the fingerprint field; may be a dotted path.
+    """
+    others = stored_parts(document, field).keys() - FINGERPRINT_PARTS - BOOKKEEPING_PARTS
+    if others:
+        return f"[{field}] holds {', '.join(sorted(map(repr, others))[:_SHOWN])}, no fingerprint"
+    # To an engine, one name with dots is the same field.
+    for found in (get(document, field), document.get(field, MISSING)):
+        values = found if isinstance(found, list) else [found]
+        if not all(one is MISSING or one is None or isinstance(one, Mapping | list) for one in values):
+            return f"[{field}] is {json_type(found)}, no fingerprint"
+    return ""
+
+
+def overwrite_refusal(document: Mapping[str, Any], field: str) -> str:
+    """Return an error message if a fingerprint would overwrite data of others in a field, else nothing."""
+    content = foreign_content(document, field)
+    another = 'keep fingerprints in another field (the setting "field", or setup --dedup-field)'
+    return f"{content}, and would be lost: {another}" if content else ""

@@ -20,11 +20,15 @@ from shinglefold.contracts.engine import (
     search_parts,
 )
 from shinglefold.engines.embedded.exclusive_access import ExclusiveAccess
-from shinglefold.engines.embedded.schema.analysis import Analysis
-from shinglefold.engines.embedded.schema.body_options import check_options, check_parameters
-from shinglefold.engines.embedded.schema.bulk_actions import Action, RefusedAction, read_action
 from shinglefold.engines.embedded.schema.catalog import Catalog
-from shinglefold.engines.embedded.schema.tantivy_schema import CommitLimits, is_panic
+from shinglefold.engines.embedded.schema.requests import (
+    Action,
+    RefusedAction,
+    check_options,
+    check_parameters,
+    read_action,
+)
+from shinglefold.engines.embedded.schema.tantivy_schema import Analysis, CommitLimits, is_panic
 from shinglefold.engines.embedded.search.compiler import compile_query
 from shinglefold.engines.embedded.search.queries import Context
 from shinglefold.engines.embedded.search.request import read_request

@@ -7,8 +7,8 @@ from json import JSONDecodeError
 from types import MappingProxyType
 from typing import Any
 
-from shinglefold.contracts.shard_failures import NODE_GONE
 from shinglefold.errors import (
+    NODE_GONE,
     AuthenticationFailed,
     EngineError,
     EngineUnavailable,

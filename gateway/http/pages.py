@@ -26,7 +26,7 @@ from shinglefold.gateway.indices import credentials
 from shinglefold.gateway.pages.application import pages_of_all
 from shinglefold.gateway.pages.shared import Recent, Shared
 from shinglefold.model.recipe import has_recipe
-from shinglefold.rerank.index_recipes import is_valid
+from shinglefold.rerank.index_fields import is_valid
 from shinglefold.runtime.recent import RecentlyUsed
 
 PAGES = f"{PREFIX}/pages"

@@ -9,7 +9,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.gateway.pages.documents import document_json
 from shinglefold.gateway.pages.parameters import PageParameters
 from shinglefold.gateway.pages.shared import Shared
-from shinglefold.ingest.never_differ import NeverDiffer
+from shinglefold.ingest.processors.texts import NeverDiffer
 from shinglefold.offline.compare_texts import Comparison, compare_texts
 from shinglefold.passages.alignment import Passage, covered_shares, find_passages
 from shinglefold.passages.html_report import ranges

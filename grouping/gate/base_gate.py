@@ -9,25 +9,27 @@ from typing import Any
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
+from shinglefold.documents import get, too_long
 from shinglefold.errors import InputError, Refused, SchemeMismatch, ShinglefoldError
 from shinglefold.grouping.gate.embedded_store import ExclusiveStore
 from shinglefold.grouping.gate.group_commit import DecisionJob, GroupCommit, WaitingCaller
 from shinglefold.grouping.gate.housekeeping import Housekeeping
-from shinglefold.grouping.gate.opening import GateSetup, match_keys_of
-from shinglefold.grouping.gate.protocol.member import Member, Verdict
-from shinglefold.grouping.gate.protocol.placeholders import document_key, id_and_routing
-from shinglefold.grouping.gate.server_store import EngineCalls, ServerStore
-from shinglefold.grouping.numbering import numbers_of
+from shinglefold.grouping.gate.opening import EngineCalls, GateSetup, match_keys_of
+from shinglefold.grouping.gate.protocol.member import (
+    Member,
+    Verdict,
+    document_key,
+    id_and_routing,
+    numbers_of,
+)
+from shinglefold.grouping.gate.server_store import ServerStore
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline
-from shinglefold.ingest.batching import too_long
-from shinglefold.ingest.field_paths import get
-from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.processors.texts import joined_text, without_markup
-from shinglefold.ingest.writing.read_back import ReadBack
+from shinglefold.ingest.writing.batch import ReadBack
 from shinglefold.model.seal import Seal
-from shinglefold.model.stored_fingerprint import without_fingerprint
+from shinglefold.model.stored_fingerprint import overwrite_refusal, without_fingerprint
 from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_type, expected
 

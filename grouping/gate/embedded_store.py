@@ -11,9 +11,11 @@ from typing import Any
 from shinglefold.contracts.engine import JSON, Guard, VersionedDocument, WriteResult
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.errors import EngineError, EngineUnavailable
+from shinglefold.grouping.candidate_search import StoredDocuments
 from shinglefold.grouping.gate.protocol.member import (
     CONFLICT,
     DONE,
+    GROUP,
     MISSING,
     Action,
     CountGroups,
@@ -28,9 +30,9 @@ from shinglefold.grouping.gate.protocol.member import (
     SearchHits,
     Update,
     Write,
+    id_and_routing,
+    now,
 )
-from shinglefold.grouping.gate.protocol.placeholders import GROUP, id_and_routing
-from shinglefold.grouping.gate.server_store import StoredDocuments, now
 from shinglefold.runtime.sans_io import run
 
 

@@ -20,12 +20,11 @@ from shinglefold.grouping.gate.base_gate import (
 )
 from shinglefold.grouping.gate.group_commit import LoopThread
 from shinglefold.grouping.gate.housekeeping import sweep
-from shinglefold.grouping.gate.opening import GateSetup, open_gate
+from shinglefold.grouping.gate.opening import AWAITED, BLOCKING, GateSetup, open_gate
 from shinglefold.grouping.gate.protocol.member import Verdict
-from shinglefold.grouping.gate.server_store import AWAITED, BLOCKING
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline, Record
-from shinglefold.ingest.writing.read_back import ReadBack
+from shinglefold.ingest.writing.batch import ReadBack
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.options.validation import check_str

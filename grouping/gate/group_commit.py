@@ -28,11 +28,11 @@ from shinglefold.grouping.gate.protocol.member import (
     Request,
     Steps,
     Verdict,
+    id_and_routing,
 )
-from shinglefold.grouping.gate.protocol.placeholders import id_and_routing
 from shinglefold.grouping.gate.protocol.protocol import decide
 from shinglefold.grouping.gate.server_store import ServerStore
-from shinglefold.ingest.writing.read_back import ReadBack
+from shinglefold.ingest.writing.batch import ReadBack
 from shinglefold.runtime.sans_io import run_async
 
 _log = logging.getLogger("shinglefold.grouping.gate")

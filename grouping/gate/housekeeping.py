@@ -14,13 +14,11 @@ from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON, Engine, Guard, GuardedWrites
 from shinglefold.errors import EngineUnavailable, ShinglefoldError
-from shinglefold.grouping.gate.opening import GateSetup, concrete_index
+from shinglefold.grouping.gate.opening import EngineCalls, GateSetup, concrete_index
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
-from shinglefold.grouping.gate.protocol.member import DONE, Request
-from shinglefold.grouping.gate.protocol.placeholders import GateFields
+from shinglefold.grouping.gate.protocol.member import DONE, GateFields, Request, now
 from shinglefold.grouping.gate.protocol.protocol import publish_settled
-from shinglefold.grouping.gate.server_store import EngineCalls, now
-from shinglefold.ingest.writing.read_back import ReadBack
+from shinglefold.ingest.writing.batch import ReadBack
 from shinglefold.model.stored_fingerprint import PENDING, placeholder_query
 from shinglefold.runtime.sans_io import run_async
 

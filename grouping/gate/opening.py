@@ -1,14 +1,16 @@
 """Open a gate: check and prepare the index, and derive how its documents are compared and stored."""
 
+import asyncio
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, GuardedWrites, Parameters
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
+from shinglefold.documents import put
 from shinglefold.errors import (
     ConfigError,
     EngineError,
@@ -17,18 +19,16 @@ from shinglefold.errors import (
     chain,
     suggest,
 )
-from shinglefold.grouping.candidate_search import CandidateLookup
+from shinglefold.grouping.candidate_search import CandidateLookup, StoredDocuments
 from shinglefold.grouping.gate.protocol.context import DecisionContext
-from shinglefold.grouping.gate.protocol.intent_register import NullRegister, SharedRegister
-from shinglefold.grouping.gate.protocol.member import Member, Similarity
-from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
-from shinglefold.grouping.gate.server_store import StoredDocuments
+from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
+from shinglefold.grouping.gate.protocol.intents import NullRegister
+from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields, Member, Similarity
 from shinglefold.grouping.intent_index import check_intents, ensure_intents
 from shinglefold.grouping.rules import Policy
 from shinglefold.grouping.scope_values import Values
 from shinglefold.grouping.similarity import SimilarityModel, similarity_model
 from shinglefold.ingest import Backoff
-from shinglefold.ingest.field_paths import put
 from shinglefold.ingest.index_mapping import nest
 from shinglefold.maintenance.preconditions import (
     change_obstacles,
@@ -41,7 +41,7 @@ from shinglefold.model.seal import Seal, check_seal, check_sealed
 from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts
 from shinglefold.options.validation import check_engine, check_number, check_str
 from shinglefold.rerank.hits import stored_value
-from shinglefold.rerank.index_recipes import check_keywords
+from shinglefold.rerank.index_fields import check_keywords
 from shinglefold.rerank.request.fold_options import Scope
 from shinglefold.rerank.similar import QueryDocument
 
@@ -363,3 +363,24 @@ def check_updatable(engine: Engine, mappings: JSON, index: str) -> None:
         )
     for obstacle in (*source_obstacles(mappings, settings), *change_obstacles(settings)):
         raise ConfigError(f"a gate can't be opened for index {index!r}: {obstacle}")
+
+
+class EngineCalls(NamedTuple):
+    """How an event loop calls methods of an engine; ``concurrently`` lets other tasks run meanwhile."""
+
+    call: Callable[[Callable[[], Any]], Coroutine[Any, Any, Any]]
+    concurrently: Callable[[Callable[[], Any]], Coroutine[Any, Any, Any]]
+
+
+async def _call_here(method: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the method returns
+    return method()
+
+
+async def _call_awaited(method: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the method returns
+    return await method()
+
+
+#: For a blocking engine, whose calls block the event loop; the loop belongs to the gate.
+BLOCKING = EngineCalls(_call_here, asyncio.to_thread)
+#: For an engine with awaited methods.
+AWAITED = EngineCalls(_call_awaited, _call_awaited)

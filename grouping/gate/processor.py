@@ -9,8 +9,7 @@ from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, ProcessorError, Refused
 from shinglefold.grouping.gate.base_gate import document_id
 from shinglefold.grouping.gate.gate import Gate
-from shinglefold.grouping.gate.protocol.member import Verdict
-from shinglefold.grouping.gate.protocol.placeholders import GateFields
+from shinglefold.grouping.gate.protocol.member import GateFields, Verdict
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest.processors.context import Options, ProcessorResult, Tools
 from shinglefold.model.stored_fingerprint import stored_parts

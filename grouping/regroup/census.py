@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
-from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
+from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields
 from shinglefold.grouping.scope_values import Values
 from shinglefold.maintenance.reconcile import DocumentKey, key_of
 from shinglefold.model.scheme import Scheme

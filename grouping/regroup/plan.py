@@ -15,12 +15,11 @@ import numpy as np
 
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
+from shinglefold.documents import put
 from shinglefold.errors import InputError
-from shinglefold.grouping.gate.protocol.placeholders import GROUP, LEADER, GateFields
-from shinglefold.grouping.numbering import numbers_of
+from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields, numbers_of
 from shinglefold.grouping.regroup.census import NO_GROUP, UNKNOWN, Census, digest_of
 from shinglefold.grouping.regroup.options import RegroupCounts
-from shinglefold.ingest.field_paths import put
 from shinglefold.ingest.writing.batch import send
 from shinglefold.maintenance.checkpoint import Checkpoint, replace_lines
 from shinglefold.maintenance.guarded_updates import ROUNDS, conflict_outcome, reread

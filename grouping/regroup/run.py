@@ -22,7 +22,7 @@ from shinglefold.grouping.regroup.text_verdicts import TextVerdicts, VerdictLog
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.scope_values import Values, date_doc_values
 from shinglefold.grouping.similarity import text_stage
-from shinglefold.ingest.writing.index_watch import IndexChanged, IndexWatch
+from shinglefold.ingest.writing.target_index import IndexChanged, IndexWatch
 from shinglefold.maintenance.preconditions import check_updatable
 from shinglefold.maintenance.scan import Scan, Throttle, restart_on_expiry
 from shinglefold.model.linkage import Linkage

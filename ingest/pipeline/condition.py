@@ -19,8 +19,8 @@ from operator import contains
 from typing import Any, NoReturn
 
 from shinglefold.contracts.engine import Document
+from shinglefold.documents import json_type
 from shinglefold.errors import ConfigError, ProcessorError
-from shinglefold.ingest.field_paths import json_type
 
 _Node = Callable[[Document], Any]
 _TOKEN = re.compile(

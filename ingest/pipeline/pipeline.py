@@ -11,12 +11,9 @@ from typing import Any, Literal, NamedTuple
 from shinglefold.canon import Canonicalizer, check_canonicalizer
 from shinglefold.contracts.engine import JSON, Document
 from shinglefold.contracts.exclusive_writes import PreparedDocument
-from shinglefold.documents import to_json
+from shinglefold.documents import RAW_BUDGET, blocks, json_type, to_json, weight
 from shinglefold.errors import ConfigError
-from shinglefold.ingest.batching import RAW_BUDGET, blocks, weight
-from shinglefold.ingest.field_paths import json_type
 from shinglefold.ingest.fingerprinter import Meter
-from shinglefold.ingest.pipeline.field_usage import makes_fingerprints, target_field, text_fields
 from shinglefold.ingest.pipeline.steps import (
     BUILT_IN,
     META,
@@ -29,11 +26,14 @@ from shinglefold.ingest.pipeline.steps import (
     Tracer,
     build_steps,
     check_handlers,
+    makes_fingerprints,
     no_trace,
     run_handlers,
+    target_field,
+    text_fields,
 )
 from shinglefold.ingest.processors.context import Tools
-from shinglefold.ingest.processors.supershingle import Supershingle
+from shinglefold.ingest.processors.texts import Supershingle
 from shinglefold.model.recipe import FIELD, NO_STEPS, TEXTS, Recipe, check_field, comparable
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal, check_seal

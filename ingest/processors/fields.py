@@ -5,8 +5,8 @@ from copy import deepcopy
 from typing import Any, ClassVar
 
 from shinglefold.contracts.engine import Document
+from shinglefold.documents import MISSING, get, put, render, without_path
 from shinglefold.errors import ConfigError, ProcessorError
-from shinglefold.ingest.field_paths import MISSING, get, put, render, without_path
 from shinglefold.ingest.processors.context import DocumentProcessor, Options, ProcessorResult, Tools
 
 

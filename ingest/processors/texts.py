@@ -1,14 +1,100 @@
-"""Processors on texts: strip markup, keep the main content, detect the language, canonicalize."""
+"""Processors on texts: fingerprint, strip markup, keep the main content, detect language, canonicalize.
+
+``NeverDiffer`` says what copies must have in common besides their texts.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, get_args
+
+from msgspec.json import decode
 
 from shinglefold.canon import main_markup, strip_html
+from shinglefold.canon.facts import WordClass, facts_of
+from shinglefold.canon.segmentation import Cuttable, join
 from shinglefold.contracts.engine import Document
-from shinglefold.documents import holds_html
-from shinglefold.errors import MissingExtra
-from shinglefold.ingest.field_paths import MISSING, get, put, text
-from shinglefold.ingest.processors.context import DocumentProcessor, FieldProcessor, Options, Tools
+from shinglefold.documents import FORMAT, MISSING, get, holds_html, plain_text, put, text, values_at
+from shinglefold.errors import ConfigError, MissingExtra, ProcessorError
+from shinglefold.ingest.processors.context import (
+    DocumentProcessor,
+    FieldProcessor,
+    Options,
+    ProcessorResult,
+    Tools,
+)
+from shinglefold.model.recipe import FIELD, PASSAGES, check_field
+from shinglefold.model.values import Fingerprint
+from shinglefold.options.validation import check_strings
+
+#: The classes of words that ``never_differ`` may name.
+WORD_CLASSES: tuple[str, ...] = get_args(WordClass)
+#: Names a field that has the name of a class of words, as on the servers.
+_SOURCE = "_source."
+_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class NeverDiffer:
+    """Facts by which documents differ, however similar their texts are.
+
+    ``classes``: of words, see ``canon.facts.WordClass``. ``fields``: fields whose values must be equal; case,
+    width and spaces in them do not matter, and no value differs from any value.
+    """
+
+    classes: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, given: Any, place: str = "never_differ") -> "NeverDiffer":  # noqa: ANN401 - JSON
+        """Read a list of names: classes of words, and fields. ``_source.numbers`` is a field ``numbers``.
+
+        Raises:
+            ConfigError: it is no list of names, or one is nearly that of a class.
+        """
+        names = check_strings(place, [given] if isinstance(given, str) else given, _MOST)
+        for name in names:
+            _check_name(place, name)
+        classes = tuple(sorted({name for name in names if name in WORD_CLASSES}))
+        fields = {name.removeprefix(_SOURCE) for name in names if name not in WORD_CLASSES}
+        return cls(classes, tuple(sorted(fields)))
+
+    def __bool__(self) -> bool:
+        return bool(self.classes or self.fields)
+
+    @property
+    def names(self) -> list[str]:
+        """The names that ``parse`` reads."""
+        return [*self.classes, *(f"{_SOURCE}{one}" if _class_meant(one) else one for one in self.fields)]
+
+    def facts(self, texts: Sequence[Cuttable], documents: Sequence[Document]) -> list[str] | None:
+        """Return the facts of documents as a fingerprint stores them; None if nothing is named."""
+        if not self:
+            return None
+        stated = [
+            [f"{name}={_joined(values_at(document, name))}" for name in self.fields] for document in documents
+        ]
+        return facts_of(texts, self.classes, stated)
+
+
+def _check_name(place: str, name: str) -> None:
+    """Refuse a name that would protect nothing: a class in another spelling, or nothing at all."""
+    if not name.strip():
+        raise ConfigError(f"{place}: an empty name; classes of words are {', '.join(WORD_CLASSES)}")
+    meant = _class_meant(name)
+    if meant and meant != name:
+        raise ConfigError(
+            f"{place}: {name!r} is no class of words; did you mean {meant!r}? A field of this name is "
+            f"{_SOURCE + name!r}"
+        )
+
+
+def _class_meant(name: str) -> str:
+    """Return the class of words that a name is, in any spelling; "" if it is none."""
+    return next((one for one in WORD_CLASSES if one.rstrip("s") == name.casefold().rstrip("s")), "")
+
+
+def _joined(values: Sequence[object]) -> str:
+    return "\0".join(sorted(map(plain_text, values)))
 
 
 def texts_of(document: Document, fields: Sequence[str], missing_ok: bool) -> list[str]:
@@ -183,3 +269,96 @@ def extractor() -> Callable[[str], str]:
         return found
 
     return extract
+
+
+class Supershingle:
+    """Write supershingles, signature, digest, language and scheme of a text into one object field.
+
+    Options:
+        ``field`` or ``fields``: their texts are joined by newlines.
+        ``target_field``: default ``_dedup``.
+        ``language_field`` or ``language``: neither chooses the language word by word.
+        ``ignore_missing``: true; a document without text gets a fingerprint without a signature, which has no
+        duplicates.
+        ``strip_html``: false; true fingerprints a document whose ``format`` is ``html`` by the text that a
+        reader sees. The document keeps its markup.
+        ``keywords``: true; false saves space, but then searches find no copies, and groups get no numbers.
+        ``passages``: false; true also stores elements by which passages of other texts are found.
+        ``never_differ``: none; what copies must have in common, see ``NeverDiffer``. A hash of it is stored
+        with the digest.
+    """
+
+    type: ClassVar[str] = "supershingle"
+
+    def __init__(self, options: Options, tools: Tools) -> None:
+        self.fields = options.names("field", "fields")
+        # In a pipeline ``_source.fingerprint`` is ``fingerprint``, as on the servers.
+        target = options.text("target_field", FIELD).removeprefix("_source.")
+        self.target = check_field(f"{options.place}: 'target_field'", target, self.fields)
+        self.language_field = options.optional("language_field")
+        self.language = tools.check(options.optional("language"), options.place)
+        self.ignore_missing = options.flag("ignore_missing", True)
+        self.strip_html = options.flag("strip_html", False)
+        self.keywords = options.flag("keywords", True)
+        self.passages = options.flag("passages", False)
+        self.never_differ = NeverDiffer.parse(
+            options.value("never_differ", ()), f"{options.place}: 'never_differ'"
+        )
+        self.tools = tools
+
+    def apply(self, documents: Sequence[Document]) -> list[ProcessorResult]:
+        """Fingerprint the documents as one block; those whose fields are not text fail."""
+        outcomes: list[ProcessorResult] = list(documents)
+        texts = self._texts(outcomes)
+        languages = [self._language(documents[place]) for place in texts]
+        facts = self.never_differ.facts(list(texts.values()), [documents[place] for place in texts])
+        for place, value in zip(texts, self._values(list(texts.values()), languages, facts), strict=True):
+            try:
+                outcomes[place] = put(documents[place], self.target, value)
+            except ProcessorError as error:
+                outcomes[place] = error
+        return outcomes
+
+    def _values(
+        self, texts: Sequence[Cuttable], languages: Sequence[str | None], facts: Sequence[str] | None
+    ) -> Sequence[Any]:
+        """Return the value of the target field for each text."""
+        if not self.passages:
+            if self.tools.seal is None and self.keywords:
+                # Decoding the JSON of a whole block takes half the time of a Fingerprint object per text.
+                return list(map(decode, self.tools.fingerprinter.fingerprint_json(texts, languages, facts)))
+            return [self._field(one) for one in self.tools.fingerprinter.fingerprint(texts, languages, facts)]
+        # Imported here: few indices have passages.
+        from shinglefold.passages.shingle_positions import stored_elements
+
+        each = self.tools.fingerprinter.fingerprint_with_tokens(texts, languages, facts)
+        return [{**self._field(one), PASSAGES: stored_elements(tokens)} for one, tokens in each]
+
+    def _field(self, fingerprint: Fingerprint) -> dict[str, Any]:
+        seal = self.tools.seal
+        stored = fingerprint if self.keywords else replace(fingerprint, supershingles=())
+        return (stored if seal is None else seal.sealed(stored)).to_field()
+
+    def _language(self, document: Document) -> str | None:
+        return declared_language(document, self.language_field, self.language, self.tools)
+
+    def _texts(self, outcomes: list[ProcessorResult]) -> dict[int, Cuttable]:
+        """Return the texts by position in the block.
+
+        In ``outcomes`` an error replaces each document without text.
+        """
+        texts: dict[int, Cuttable] = {}
+        for place, document in enumerate(outcomes):
+            assert isinstance(document, dict)
+            try:
+                shown = self._shown(document)
+                texts[place] = join(texts_of(shown, self.fields, self.ignore_missing))
+            except ProcessorError as error:
+                outcomes[place] = error
+        return texts
+
+    def _shown(self, document: Document) -> Document:
+        if not self.strip_html or document.get(FORMAT) != "html":
+            return document
+        with self.tools.meter.stage("strip"):
+            return without_markup(document, self.fields)

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from shinglefold.contracts.engine import Document
+from shinglefold.documents import MISSING, as_text, get, json_type, put
 from shinglefold.errors import ConfigError, ProcessorError
-from shinglefold.ingest.field_paths import MISSING, as_text, get, json_type, put
 from shinglefold.ingest.processors.context import DocumentProcessor, FieldProcessor, Options, Tools
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

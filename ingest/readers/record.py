@@ -7,9 +7,8 @@ from math import isfinite, isnan
 from typing import Any, Literal, get_args
 
 from shinglefold.contracts.engine import Document
-from shinglefold.documents import FORMAT
+from shinglefold.documents import FORMAT, MISSING, get, json_type
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.ingest.field_paths import MISSING, get, json_type
 from shinglefold.ingest.readers.encodings import EncodingGuess, codec_of
 from shinglefold.options.validation import check_bool, check_choice, check_int, check_str
 

@@ -247,3 +247,7 @@ def _document(document: Document, source: str, number: int, options: ReadOptions
     except InputError as error:
         raw = _as_text(document)
         return Record(None, source, number, str(error), raw, id_field=id_field)
+
+
+class DeadLettersLost(Exception):
+    """The dead-letter file can't be written any more, so that further failures would be lost."""

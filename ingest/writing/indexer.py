@@ -10,21 +10,17 @@ from typing import Any
 
 from shinglefold.contracts.engine import Document, Engine, GroupNumbers
 from shinglefold.contracts.exclusive_writes import PrepareDocuments
+from shinglefold.documents import RAW_BUDGET, REQUEST_BUDGET, blocks, too_long, weight
 from shinglefold.errors import ConfigError, EngineError, InputError
-from shinglefold.ingest.batching import RAW_BUDGET, REQUEST_BUDGET, blocks, too_long, weight
-from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.record import Record, to_document, with_routing
-from shinglefold.ingest.writing.accounting import DeadLettersLost, Progress, RunAccounting, Summary
-from shinglefold.ingest.writing.batch import Action, Batch, make_batch
-from shinglefold.ingest.writing.dead_letters import DeadLetters
-from shinglefold.ingest.writing.in_flight import InFlightBatches
-from shinglefold.ingest.writing.index_watch import IndexWatch
-from shinglefold.ingest.writing.read_back import ReadBack
-from shinglefold.ingest.writing.target_index import TargetIndex
+from shinglefold.ingest.writing.accounting import InFlightBatches, Progress, RunAccounting, Summary
+from shinglefold.ingest.writing.batch import Action, Batch, ReadBack, make_batch
+from shinglefold.ingest.writing.dead_letters import DeadLetters, DeadLettersLost
+from shinglefold.ingest.writing.target_index import IndexWatch, TargetIndex
 from shinglefold.ingest.writing.worker_pool import BlockAnswer, process_blocks
 from shinglefold.model.recipe import Recipe
-from shinglefold.model.stored_fingerprint import without_fingerprint
+from shinglefold.model.stored_fingerprint import overwrite_refusal, without_fingerprint
 from shinglefold.options.validation import check_engine, check_object, check_str, check_type, expected
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 from shinglefold.runtime.signals import Interrupts

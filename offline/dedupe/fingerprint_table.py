@@ -15,7 +15,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
 from shinglefold.offline.dedupe.mapped_columns import Blobs, ColumnStore, MappedColumn, Pieces
 from shinglefold.sketch import Texts, packed_size
-from shinglefold.sketch.hash_mixing import mix64
+from shinglefold.sketch.shingles import mix64
 
 #: The bytes of a digest; then the flags of documents with a signature, and of those with a digest.
 DIGEST = 9

@@ -10,8 +10,8 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from shinglefold.documents import split_path
 from shinglefold.errors import InputError
-from shinglefold.ingest.field_paths import split_path
 from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.read import format_of
 from shinglefold.ingest.readers.record import ReadOptions

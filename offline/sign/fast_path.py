@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shinglefold.canon.chunking import HashedBlock
 from shinglefold.canon.compiled_runner import CanonRun
+from shinglefold.canon.segmentation import HashedBlock
 from shinglefold.ingest.processors.context import Tools
 from shinglefold.ingest.readers.streams import Line
 from shinglefold.offline.sign.json_scanner import FieldNames, Scanned, Scanner

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from shinglefold.documents import MISSING, get, split_path
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.ingest.field_paths import MISSING, get, split_path
-from shinglefold.ingest.index_mapping import overwrite_refusal
 from shinglefold.ingest.readers.record import Record, to_document
-from shinglefold.model.stored_fingerprint import without_fingerprint
+from shinglefold.model.stored_fingerprint import overwrite_refusal, without_fingerprint
 from shinglefold.offline.sign.parquet_file import check_types, common, parquet_file, pyarrow_module, rows_of
 from shinglefold.offline.sign.run_journal import RunJournal, State
 from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, SignTally

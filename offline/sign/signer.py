@@ -8,20 +8,18 @@ import msgspec
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
+from shinglefold.documents import put
 from shinglefold.errors import InputError, ProcessorError
-from shinglefold.ingest.field_paths import put
 from shinglefold.ingest.fingerprinter import Meter
-from shinglefold.ingest.index_mapping import overwrite_refusal
-from shinglefold.ingest.never_differ import NeverDiffer
 from shinglefold.ingest.processors.context import Tools
-from shinglefold.ingest.processors.texts import declared_language, joined_text, without_markup
+from shinglefold.ingest.processors.texts import NeverDiffer, declared_language, joined_text, without_markup
 from shinglefold.ingest.readers.jsonl import check_keys, parse_line
 from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
 from shinglefold.ingest.readers.streams import Line
 from shinglefold.model.recipe import FIELD, LANGUAGE, check_field
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
-from shinglefold.model.stored_fingerprint import without_fingerprint
+from shinglefold.model.stored_fingerprint import overwrite_refusal, without_fingerprint
 from shinglefold.offline.sign.parquet_file import encode_special
 from shinglefold.offline.sign.tasks import ByteRange, LineRange, read_lines, read_stretch
 

@@ -16,8 +16,8 @@ from shinglefold.model.values import FACTS_MARK, Bytes, Fingerprint, Int64s, Uin
 from shinglefold.offline.spark.arrow_arrays import Column, binary, compute, lists, matrix, numbers
 from shinglefold.offline.spark.session import Batch, Frame, columns_of, partition
 from shinglefold.sketch import packed_size
-from shinglefold.sketch.hash_mixing import mix64, stream
-from shinglefold.sketch.supershingles import HASHED, slot_characters
+from shinglefold.sketch.minhash import HASHED, slot_characters
+from shinglefold.sketch.shingles import mix64, stream
 
 #: The states of a document: its fingerprint has a signature; has none, or is missing; is damaged or sealed;
 #: is of another scheme.

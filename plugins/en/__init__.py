@@ -5,8 +5,7 @@ from typing import ClassVar
 from shinglefold.contracts.language import Language
 from shinglefold.model.scheme import CanonOptions, Mode
 from shinglefold.model.values import Sample
-from shinglefold.plugins.resources import read_words
-from shinglefold.plugins.snowball import Snowball
+from shinglefold.plugins.resources import Snowball, read_words
 
 _LONGEST = 64
 

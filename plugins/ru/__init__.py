@@ -7,9 +7,7 @@ from typing import ClassVar
 from shinglefold.contracts.language import Language
 from shinglefold.model.scheme import CanonOptions, Mode
 from shinglefold.model.values import Sample
-from shinglefold.plugins.morphology import Morphology
-from shinglefold.plugins.resources import distribution_version, require
-from shinglefold.plugins.snowball import Snowball
+from shinglefold.plugins.resources import Morphology, Snowball, distribution_version, require
 
 _RULES = "1"
 _NEEDED = ("ru", "Russian", "pymorphy3", "pymorphy3_dicts_ru")

@@ -9,8 +9,7 @@ from typing import ClassVar
 from shinglefold.contracts.language import Language
 from shinglefold.model.scheme import CanonOptions, Mode
 from shinglefold.model.values import Sample
-from shinglefold.plugins.morphology import Morphology, Parse
-from shinglefold.plugins.resources import distribution_version, read_words, require
+from shinglefold.plugins.resources import Morphology, Parse, distribution_version, read_words, require
 
 _RULES, _FIRST_RULES = "2", "1"
 _NEEDED = ("uk", "Ukrainian", "pymorphy3", "pymorphy3_dicts_uk")

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError
 from shinglefold.rerank.engine_calls import Steps, search_all
-from shinglefold.rerank.page.partial_answer import PartialAnswer
-from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits
+from shinglefold.rerank.hits import PartialAnswer
+from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits, sort_keys
 from shinglefold.rerank.request.bodies import narrowable
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.hit_parts import completions_body
-from shinglefold.rerank.request.sort_order import sort_keys
 from shinglefold.runtime.recent import RecentlyUsed
 
 #: Options that were applied when documents got their group numbers.

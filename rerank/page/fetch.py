@@ -1,18 +1,21 @@
-"""Fetches the hits of a page, by sequence number if possible, else by id.
+"""Fetches the hits of a page, by sequence number if possible, else by id, and sets stale ones apart.
 
 Engines store ids with the sources, so reading 200 ids costs more than everything else that folding reads.
 Sequence numbers are doc values, and unique within a shard. The exception is an index made by ``_shrink``: its
 documents keep the numbers that they had in several shards.
+
+A hit is stale if its fingerprint is of another text than it has. It stands alone on its page.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import refuse_small_windows
-from shinglefold.errors import WindowTooLarge
+from shinglefold.errors import WindowTooLarge, refuse_small_windows
 from shinglefold.rerank.engine_calls import Call, Steps
-from shinglefold.rerank.hits import Hit, identity
+from shinglefold.rerank.fold.clustering import Group
+from shinglefold.rerank.hits import Hit, identity, stored_fingerprint
+from shinglefold.rerank.request.arguments import formatted_places, read_source_filter, sort_keys
 from shinglefold.rerank.request.bodies import (
     SEQ_NO,
     chosen_body,
@@ -22,12 +25,13 @@ from shinglefold.rerank.request.bodies import (
     without_unwanted_id,
 )
 from shinglefold.rerank.request.hit_parts import WITH_IDS, adds_to_hits, with_doc_values, without_fields
-from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
-from shinglefold.rerank.request.search_pipeline import NONE
-from shinglefold.rerank.request.sort_order import formatted_places, sort_keys
+from shinglefold.rerank.request.url_parameters import KEY as PIPELINE
+from shinglefold.rerank.request.url_parameters import NONE
 
 if TYPE_CHECKING:
+    from shinglefold.rerank.fold.text_verification import TextStage
     from shinglefold.rerank.page.window import WindowReader
+
 
 #: The number of hits fetched with one request.
 _AT_ONCE = 1000
@@ -304,3 +308,75 @@ def page_hits(
         own = {name: value for name, value in hit.items() if name not in ("_score", "sort")}
         result.append({**own, **shown, **{n: own[n] for n in ("_source",) if n in own}, **score})
     return result, len(page) - len(result)
+
+
+def set_stale_apart(
+    reading: "WindowReader",
+    groups: Sequence[Group],
+    found: dict[int, JSON],
+    index: str | None,
+    prefer: Callable[[Sequence[int]], Sequence[int]],
+) -> Steps[tuple[Sequence[Group], set[int]]]:
+    """Return the groups of a page without stale hits, these as groups of their own, and the stale hits.
+
+    A hit that is in no group with another one is not examined. A group whose representative is stale gets
+    another.
+
+    Args:
+        found: the hits fetched for the page; those of other representatives are added.
+        prefer: sorts hits by preference as representatives.
+
+    Cost: a digest of each new text; one more request if the request hides the texts, or if a representative
+    was not fetched.
+    """
+    stage = reading.stage
+    if stage is None or stage.signed is None or reading.options.verify != "text":
+        return groups, set()
+    stale = yield from _stale(reading, stage, _in_groups(groups, found), found, index)
+    asked: set[int] = set()
+    while stale:
+        apart = sorted(_apart(groups, stale, prefer), key=lambda group: group.members[0])
+        new = [one.representative for one in apart if one.representative not in found.keys() | asked]
+        if not new:
+            return apart, stale
+        asked |= set(new)
+        found |= yield from fetch_hits(reading, new, index)
+        stale |= yield from _stale(reading, stage, _in_groups(apart, set(new) & found.keys()), found, index)
+    return groups, stale
+
+
+def _in_groups(groups: Sequence[Group], places: Container[int]) -> list[int]:
+    """Return those of some hits that are in a group with another one: the others hide nothing."""
+    return [at for group in groups if len(group.members) > 1 for at in group.members if at in places]
+
+
+def _stale(
+    reading: "WindowReader",
+    stage: "TextStage",
+    places: Sequence[int],
+    found: Mapping[int, JSON],
+    index: str | None,
+) -> Steps[set[int]]:
+    """Return those of some hits whose fingerprint is of another text; read texts that the request hides."""
+    shown = read_source_filter(reading.body.get("_source"))
+    if all(map(shown.shows, stage.sources)):
+        sources: Mapping[int, JSON] = {at: found[at].get("_source") or {} for at in places}
+    else:
+        sources = (yield from fetch_fields(reading, places, index, stage.sources)) if places else {}
+    digests = {at: stored_fingerprint(reading.hits[at], reading.field).get("digest") for at in sources}
+    return stage.stale(
+        {at: (source, str(digest[0])) for at, source in sources.items() if (digest := digests[at])}
+    )
+
+
+def _apart(
+    groups: Sequence[Group], stale: set[int], prefer: Callable[[Sequence[int]], Sequence[int]]
+) -> Iterator[Group]:
+    for group in groups:
+        rest = tuple(at for at in group.members if at not in stale)
+        if rest:
+            shown = group.representative
+            yield Group(prefer(rest)[0] if shown in stale else shown, rest)
+        for at in group.members:
+            if at in stale:
+                yield Group(at, (at,))

@@ -6,8 +6,7 @@ from fnmatch import fnmatch
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import refuse_small_windows
-from shinglefold.errors import EngineError, InputError
+from shinglefold.errors import EngineError, InputError, refuse_small_windows
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Group
 from shinglefold.rerank.hits import Hit, identity, with_source
@@ -15,8 +14,8 @@ from shinglefold.rerank.page.fetch import HitsVanished
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits, read_source_filter
 from shinglefold.rerank.request.bodies import hits_query, narrowable, without_unwanted_id
-from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
-from shinglefold.rerank.request.search_pipeline import NONE
+from shinglefold.rerank.request.url_parameters import KEY as PIPELINE
+from shinglefold.rerank.request.url_parameters import NONE
 from shinglefold.rerank.similar.decision import CandidateDecision, TextSource, decide_by_texts
 from shinglefold.rerank.similar.query_document import QueryDocument, candidate_queries, decisive_fields
 

@@ -1,13 +1,13 @@
-"""Pages that the engine collapses by stored group numbers, in the shape of pages folded by window."""
+"""Pages of the engine in the shape of pages folded by window: collapsed by group numbers, or not folded."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, chain, suggest
 from shinglefold.rerank.engine_calls import Call, Steps, search_all
-from shinglefold.rerank.hits import identity, with_source
+from shinglefold.rerank.hits import CUT, PartialAnswer, identity, lost_hits, missing, with_source
 from shinglefold.rerank.index_knowledge import IndexFacts
 from shinglefold.rerank.page.collapse_request import (
     PRECISION,
@@ -24,19 +24,19 @@ from shinglefold.rerank.page.collapse_request import (
     policy_sort,
     ungrouped_request,
 )
-from shinglefold.rerank.page.partial_answer import PartialAnswer
 from shinglefold.rerank.page.response import KEY, check_not_taken
-from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
-from shinglefold.rerank.request.bodies import page_bounds
+from shinglefold.rerank.page.window import StoppedBy
+from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter, rises_by_score, sort_keys
+from shinglefold.rerank.request.bodies import limit_of, narrowable, page_bounds, rank_window
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.hit_parts import inner_hit_names, without_fields
-from shinglefold.rerank.request.sort_order import rises_by_score, sort_keys
 from shinglefold.runtime.recent import RecentlyUsed
 
 #: Seconds after which coverage is counted again; at once if a page shows a document without a group number.
 _VALID_SECONDS = 30.0
 #: How often the engine is asked for a page with members from one index.
 _MOST_TRIES = 3
+_METHOD = "distinct numbers of groups, counted by the engine's cardinality"
 
 
 class GroupCoverage:
@@ -81,9 +81,6 @@ def _lacking_groups(index: str | None, scheme: str, dedup: str) -> Steps[str]:
     documents = f"1 document of {index!r} has" if count == 1 else f"{count:,} documents of {index!r} have"
     commands = [suggest(command, index or "") for command in ("backfill", "regroup")]
     return f"{documents} no group number of the scheme {scheme}; number them: {chain(commands)}"
-
-
-_METHOD = "distinct numbers of groups, counted by the engine's cardinality"
 
 
 class NativeTarget(NamedTuple):
@@ -270,3 +267,70 @@ class _Page:
             "method": _METHOD,
             "precision_threshold": PRECISION,
         }
+
+
+def unfolded_page(answer: JSON, body: Mapping[str, Any] | None, scheme: str, reason: str) -> JSON:
+    """Return an engine's answer with each hit as a group of its own, and the reason in ``dedup``.
+
+    A program that reads folded pages can read this one: no key is missing.
+
+    Args:
+        body: of the request, with ``from`` and ``size`` of its URL; None if it is not known.
+    """
+    hits = [_alone(hit) for hit in answer["hits"]["hits"]]
+    start, size = 0, len(hits)
+    if body is not None:
+        # The engine took them, also as texts and fractions.
+        start, size = int(float(body.get("from", 0))), int(float(body.get("size", 10)))
+    cut = 0 if body is None else _cut(answer, body, start, size)
+    lacks = missing(answer) | ({CUT: cut} if cut else {})
+    counters = {
+        "scheme": scheme,
+        "mode": "unfolded",
+        "mode_reason": reason,
+        "window": None,
+        "stopped_by": _stopped_by(answer, body, start, size, lacks),
+        "order": "engine",
+        "groups": len(hits),
+        # How many groups there are is unknown: all hits may be near-duplicates.
+        "groups_total": {"value": min(1, start + len(hits)), "relation": "gte"},
+        "folded": 0,
+        "unsigned": None,
+        "unreadable": None,
+        "other_schemes": {},
+        "languages": {},
+        "vanished": 0,
+    }
+    if lacks:
+        counters["partial"] = lacks
+    return {**answer, "hits": {**answer["hits"], "hits": hits}, KEY: counters}
+
+
+def _stopped_by(
+    answer: JSON, body: Mapping[str, Any] | None, start: int, size: int, lacks: JSON
+) -> StoppedBy:
+    """Return why a page has no more hits; a page of unknown size is full, unless it shows all hits."""
+    count, total = len(answer["hits"]["hits"]), answer["hits"].get("total")
+    if body is None and total == {"value": count, "relation": "eq"} and not lacks:
+        return "end_of_results"
+    if count >= size:
+        return "page_full"
+    if lacks:
+        return "partial_answer"
+    if body is not None and limit_of(body) == "k":
+        return "k_reached"
+    window = None if body is None else rank_window(body)
+    return "end_of_results" if window is None or start + count < window else "rank_window_reached"
+
+
+def _cut(answer: JSON, body: Mapping[str, Any], start: int, size: int) -> int:
+    """Return the least number of hits that were counted, and are missing."""
+    if "search_after" in body or "collapse" in body or not narrowable(body):
+        # Totals do not bound the hits.
+        return 0
+    return lost_hits(answer, size, answer["hits"].get("total"), start)
+
+
+def _alone(hit: JSON) -> JSON:
+    own = {"total": {"value": 1, "relation": "gte"}, "max_score": hit.get("_score"), "hits": [hit]}
+    return {**hit, "inner_hits": {**hit.get("inner_hits", {}), DUPLICATES: {"hits": own}}}

@@ -4,9 +4,8 @@ from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import refuse_small_windows
 from shinglefold.documents import FORMAT
-from shinglefold.errors import ConfigError, EngineError, quote
+from shinglefold.errors import ConfigError, EngineError, quote, refuse_small_windows
 from shinglefold.options.validation import expected
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
@@ -17,8 +16,8 @@ from shinglefold.rerank.page.fetch import (
     fetch_fields,
     fetch_hits,
     page_hits,
+    set_stale_apart,
 )
-from shinglefold.rerank.page.stale import set_stale_apart
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter

@@ -11,7 +11,7 @@ from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.index_knowledge import IndexFacts
 from shinglefold.rerank.page.response import KEY
 from shinglefold.rerank.request.fold_options import FoldOptions, Preference, Scope
-from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
+from shinglefold.rerank.request.url_parameters import KEY as PIPELINE
 
 #: Seconds after which a cluster without the plugin is asked again.
 _ABSENT_SECONDS = 60.0

@@ -19,6 +19,7 @@ from shinglefold.rerank.hits import mark, stored_fingerprint
 from shinglefold.rerank.page.cursor import Cursor, decrypt_cursor, encrypt_cursor, request_digest
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.page.window import WindowReader
+from shinglefold.rerank.request.arguments import sort_keys
 from shinglefold.rerank.request.bodies import (
     SEQ_NO,
     can_continue,
@@ -28,7 +29,6 @@ from shinglefold.rerank.request.bodies import (
     shown_keys,
 )
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.rerank.request.sort_order import sort_keys
 from shinglefold.runtime.recent import RecentlyUsed
 
 

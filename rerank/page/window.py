@@ -6,8 +6,7 @@ from sys import maxsize
 from typing import TYPE_CHECKING, Any, Literal
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import refuse_small_windows
-from shinglefold.errors import WindowTooLarge
+from shinglefold.errors import WindowTooLarge, refuse_small_windows
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
@@ -15,11 +14,11 @@ from shinglefold.rerank.explanation import PassageTexts
 from shinglefold.rerank.fold.clustering import BlockwiseFolding, Collapsed, folding_of
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
 from shinglefold.rerank.fold.matcher import Matcher
-from shinglefold.rerank.hits import FingerprintColumns, Hit
+from shinglefold.rerank.hits import CUT, FingerprintColumns, Hit, PartialAnswer, lost_hits
 from shinglefold.rerank.index_knowledge import IndexFacts
 from shinglefold.rerank.page.cursor import Cursor
 from shinglefold.rerank.page.fetch import without_ids
-from shinglefold.rerank.page.partial_answer import CUT, PartialAnswer, lost_hits
+from shinglefold.rerank.request.arguments import with_constant_key, without_constant_key
 from shinglefold.rerank.request.bodies import (
     after_hit,
     complete_tie_groups,
@@ -36,9 +35,8 @@ from shinglefold.rerank.request.bodies import (
     with_rank_window,
 )
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.rerank.request.search_pipeline import KEY as PIPELINE
-from shinglefold.rerank.request.search_pipeline import SearchPipeline
-from shinglefold.rerank.request.sort_order import with_constant_key, without_constant_key
+from shinglefold.rerank.request.url_parameters import KEY as PIPELINE
+from shinglefold.rerank.request.url_parameters import SearchPipeline
 
 if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage

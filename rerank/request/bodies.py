@@ -7,7 +7,14 @@ from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, quote
 from shinglefold.options.validation import check_int
 from shinglefold.rerank.representatives import load_policies
-from shinglefold.rerank.request.arguments import check_levels
+from shinglefold.rerank.request.arguments import (
+    check_levels,
+    formatted_sort,
+    has_format,
+    key_name,
+    sort_keys,
+    window_keys,
+)
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.hit_parts import (
     completions_body,
@@ -19,7 +26,6 @@ from shinglefold.rerank.request.hit_parts import (
     with_plain_values,
     without_inner_hits,
 )
-from shinglefold.rerank.request.sort_order import formatted_sort, has_format, key_name, sort_keys, window_keys
 
 #: The greatest ``k`` and number of candidates that engines take.
 _MOST = 10_000

@@ -1,15 +1,18 @@
-"""URL parameters of a search: which requests each one goes with, and which move into the body."""
+"""URL parameters of a search: which requests each one goes with, and which move into the body.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+One of them names a search pipeline of OpenSearch. Its request processors decide what is found, so windows go
+through them. Its response processors shape a page, so only the hits of the page go through these.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import check_complete
-from shinglefold.errors import ConfigError, EngineError, quote
+from shinglefold.errors import ConfigError, EngineError, check_complete, quote
 from shinglefold.options.validation import check_name
 from shinglefold.rerank.engine_calls import Call, Steps
-from shinglefold.rerank.request.sort_order import sort_keys
+from shinglefold.rerank.request.arguments import sort_keys
 
 _PARTIAL = "allow_partial_search_results"
 #: Where to search. Under a point in time it was fixed when that was opened.
@@ -62,6 +65,16 @@ _SCROLL = (
     "scroll: a folded search has no scroll context. Page with a cursor instead: "
     '"ext": {"dedup": {"cursor": true}}, then the cursor of each answer, or FoldedSearch.pages'
 )
+#: Parts of hits that documents or the request name themselves.
+_OF_DOCUMENTS = frozenset(
+    {"_source", "fields", "highlight", "sort", "_explanation", "suggest", "profile", "dedup"}
+)
+#: The key of a body, and its value that skips the pipeline of an index.
+KEY, NONE = "search_pipeline", "_none"
+#: Response processors that change each hit by itself. All others may remove hits, or change their order.
+_EACH_HIT = ("rename_field", "split", "sort")
+#: Raises the number of hits read, which folding chooses itself.
+_OVERSAMPLE = "oversample"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +256,6 @@ def _suggestion(named: Mapping[str, Any]) -> JSON:
     return {field: {**text, "term": {"field": field, **given}}}
 
 
-#: Parts of hits that documents or the request name themselves.
-_OF_DOCUMENTS = frozenset(
-    {"_source", "fields", "highlight", "sort", "_explanation", "suggest", "profile", "dedup"}
-)
-
-
 def _with_plain_totals(part: Any) -> Any:  # noqa: ANN401 - JSON
     """Return a part of an answer with totals of hits as plain numbers, at every depth."""
     if isinstance(part, list):
@@ -263,3 +270,54 @@ def _with_plain_totals(part: Any) -> Any:  # noqa: ANN401 - JSON
         # Engines return -1 for a total that was not counted.
         found["total"] = total.get("value", -1) if isinstance(total, Mapping) else -1
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPipeline:
+    """The pipelines that stand for one of an index or a request.
+
+    ``window``: of requests that find hits. ``hits``: of the request for the hits of a page and their members.
+    ``page``: of a further request for the hits shown alone, which it may cut or reorder; None without one.
+    """
+
+    window: Any = NONE
+    hits: Any = NONE
+    page: JSON | None = field(default=None)
+
+    @property
+    def complete(self) -> Any:  # noqa: ANN401 - JSON
+        """The pipeline of a window whose hits come with everything that is shown of them."""
+        parts = [one for one in (self.window, self.hits) if one != NONE]
+        return {key: value for one in parts for key, value in one.items()} or NONE
+
+    @classmethod
+    def of(cls, definition: Mapping[str, Any], name: str) -> "SearchPipeline":
+        """Return what a definition means.
+
+        Raises:
+            ConfigError: a script may change any part of a request, so that a window can't be read.
+        """
+        requests = _processors(definition, "request_processors")
+        if any("script" in one for one in requests):
+            raise ConfigError(
+                f"the search pipeline {name} has the request processor 'script', which may change how many "
+                'hits a window has; name another pipeline ("search_pipeline": "_none" takes none)'
+            )
+        finding = {
+            "request_processors": [one for one in requests if _OVERSAMPLE not in one],
+            "phase_results_processors": _processors(definition, "phase_results_processors"),
+        }
+        responses = _processors(definition, "response_processors")
+        each = [one for one in responses if one.keys() <= set(_EACH_HIT)]
+        sampled = [one for one in requests if _OVERSAMPLE in one]
+        return cls(
+            {key: value for key, value in finding.items() if value} or NONE,
+            {"response_processors": each} if each else NONE,
+            {"request_processors": sampled, "response_processors": responses}
+            if len(each) < len(responses)
+            else None,
+        )
+
+
+def _processors(definition: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
+    return definition.get(name) or []

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.contracts.shard_failures import refuse_small_windows
+from shinglefold.errors import refuse_small_windows
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
@@ -19,10 +19,10 @@ from shinglefold.rerank.hits import (
     FingerprintCounts,
     FingerprintReader,
     Hit,
+    PartialAnswer,
     identity,
     stored_fingerprint,
 )
-from shinglefold.rerank.page.partial_answer import PartialAnswer
 from shinglefold.rerank.request.bodies import hits_query
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.similar.query_document import Match, QueryDocument

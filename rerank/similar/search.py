@@ -12,8 +12,7 @@ from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_options, check_str, expected
 from shinglefold.rerank.engine_calls import Call, Steps, run, run_async
 from shinglefold.rerank.fold.text_verification import TextStages
-from shinglefold.rerank.index_fields import check_fields, check_scopes
-from shinglefold.rerank.index_recipes import IndexRecipes, SchemeOf
+from shinglefold.rerank.index_fields import IndexRecipes, SchemeOf, check_fields, check_scopes
 from shinglefold.rerank.request.arguments import check_search_arguments
 from shinglefold.rerank.similar.candidates import CandidateSearch, LookupResult, SimilarQuery, look_up
 from shinglefold.rerank.similar.decision import CandidateDecision

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from support.servers.choose import examples
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.canon import chunking as pieces
-from shinglefold.canon.chunking import Joined, join
+from shinglefold.canon import segmentation as pieces
+from shinglefold.canon.segmentation import Joined, join
 
 _TEXTS = st.lists(st.text("абв ab 中\n", max_size=90), min_size=1, max_size=5)
 

@@ -5,7 +5,7 @@ import tracemalloc
 import pytest
 
 from shinglefold.canon import Canonicalizer, token_hash
-from shinglefold.canon.chunking import BLOCK, PIECE, REACH, blocks, pieces
+from shinglefold.canon.segmentation import BLOCK, PIECE, REACH, blocks, pieces
 from shinglefold.contracts.language import Language
 from shinglefold.model.scheme import CanonOptions, LanguageRef
 

@@ -8,8 +8,7 @@ from support.servers.choose import examples
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.canon import canonicalizer as module
-from shinglefold.canon.chunking import Block, join
-from shinglefold.canon.segmentation import SegmentCache, Segments, segment, split_by_parts
+from shinglefold.canon.segmentation import Block, SegmentCache, Segments, join, segment, split_by_parts
 from shinglefold.registry import make_scheme
 
 #: Letters, what joins and what parts them, what nobody sees, marks, and half of a surrogate pair.

@@ -6,7 +6,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from shinglefold.runtime.fair_semaphore import FairSemaphore
+from shinglefold.engines.http.engine import FairSemaphore
 
 
 def until(condition: Callable[[], object]) -> None:

@@ -2,8 +2,15 @@
 
 import pytest
 
-from shinglefold.contracts.shard_failures import check_complete, lost_shards, refuse_small_windows
-from shinglefold.errors import EngineUnavailable, PitExpired, UnsupportedQuery, WindowTooLarge
+from shinglefold.errors import (
+    EngineUnavailable,
+    PitExpired,
+    UnsupportedQuery,
+    WindowTooLarge,
+    check_complete,
+    lost_shards,
+    refuse_small_windows,
+)
 
 
 def _failed(kind: str, reason: str, **cause: object) -> dict:

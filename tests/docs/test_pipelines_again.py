@@ -12,7 +12,7 @@ from support.maintenance import pages
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, index_documents
-from shinglefold.ingest.pipeline.field_usage import rerun_problems
+from shinglefold.ingest.pipeline.steps import rerun_problems
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 from shinglefold.model.scheme import Scheme
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.engines.embedded.store import document_encoder as sources
 from shinglefold.engines.embedded.store import record_files as volumes
-from shinglefold.engines.embedded.store import source_codec as sources
 from shinglefold.errors import EngineUnavailable
 
 #: A text of many lines, with what JSON escapes, and one half of a pair that is no Unicode.

@@ -135,7 +135,7 @@ def test_the_json_is_made_once_by_whoever_makes_the_words(tmp_path: Path, words,
         assert made.source_and_head is not None
         action = {"_index": "pages", "_source": document, "_ready": made._replace(source_and_head=None)}
         engine.bulk([{**action, "_id": "by the engine"}])
-        monkeypatch.setattr("shinglefold.engines.embedded.store.source_codec._split_source", None)
+        monkeypatch.setattr("shinglefold.engines.embedded.store.document_encoder._split_source", None)
         engine.bulk([{**action, "_id": "beforehand", "_ready": made}])
         for id_ in ("by the engine", "beforehand"):
             got = engine.get("pages", id_)

@@ -1,7 +1,7 @@
 """Documents as they are kept are given back as they came, whatever they are kept as and wherever they are."""
 
 from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
-from shinglefold.engines.embedded.store.source_codec import encode_source
+from shinglefold.engines.embedded.store.document_encoder import encode_source
 from shinglefold.engines.embedded.store.write_ahead_log import Change, WriteAheadLog, read_journal
 
 _TEXT = 'a long "text" with \\ and \ud800, ё or 中\n' * (1 << 16)

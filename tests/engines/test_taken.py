@@ -1,6 +1,6 @@
 """What a writer has taken is known until it is committed, also where a commit was interrupted."""
 
-from shinglefold.engines.embedded.store.source_codec import StoredSource
+from shinglefold.engines.embedded.store.document_encoder import StoredSource
 from shinglefold.engines.embedded.store.write_ahead_log import Memtable
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from shinglefold.grouping import numbering as insert
-from shinglefold.grouping.numbering import Numbering, numbers_of
+from shinglefold.grouping.gate.protocol.member import numbers_of
+from shinglefold.grouping.numbering import Numbering
 from shinglefold.ingest import index_documents
 from shinglefold.model.values import Fingerprint
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from shinglefold.documents import get
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.gate.protocol import decide
-from shinglefold.ingest.field_paths import get
 
 
 @pytest.mark.parametrize("verify", ["text", "signature", "keywords"])

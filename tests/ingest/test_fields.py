@@ -5,10 +5,10 @@ import json
 
 import pytest
 
+from shinglefold.documents import MISSING, get, put, render, text, without_path
 from shinglefold.errors import ProcessorError
 from shinglefold.ingest import Pipeline
-from shinglefold.ingest.field_paths import MISSING, get, put, render, text, without_path
-from shinglefold.ingest.pipeline.field_usage import raw_fields
+from shinglefold.ingest.pipeline.steps import raw_fields
 
 DOCUMENT = {"a": {"b": [{"c": 1}, "x"]}, "t": "text", "f": False, "n": None}
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from shinglefold.canon import Canonicalizer
+from shinglefold.documents import TEXT_BUDGET, blocks
 from shinglefold.errors import ConfigError
 from shinglefold.examples import articles
 from shinglefold.ingest import Fingerprinter, Pipeline, index_documents, read
 from shinglefold.ingest import fingerprinter as fingerprint
-from shinglefold.ingest.batching import TEXT_BUDGET, blocks
 from shinglefold.ingest.fingerprinter import sketch_json
 from shinglefold.model.scheme import Scheme, SketchOptions
 from shinglefold.model.values import Fingerprint

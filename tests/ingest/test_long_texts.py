@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from shinglefold import documents as blocks
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.grouping import Gate
 from shinglefold.ingest import Pipeline, default_definition, index_documents
-from shinglefold.ingest import batching as blocks
 
 _LONG = "Цапля стоит у серой воды и ждёт рыбу. " * 60_000
 _TOO_LONG = "а" * (blocks.MAX_TEXT + 1)

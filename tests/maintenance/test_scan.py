@@ -3,8 +3,14 @@ from dataclasses import dataclass, field
 import pytest
 from support.maintenance import FIELDS, pages, store
 
-from shinglefold.contracts.shard_failures import check_complete
-from shinglefold.errors import ConfigError, EngineUnavailable, InputError, PitExpired, UnsupportedQuery
+from shinglefold.errors import (
+    ConfigError,
+    EngineUnavailable,
+    InputError,
+    PitExpired,
+    UnsupportedQuery,
+    check_complete,
+)
 from shinglefold.ingest import ensure_index
 from shinglefold.maintenance import (
     BackfillOptions,

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from shinglefold.plugins import morphology
-from shinglefold.plugins.morphology import Morphology
+from shinglefold.plugins import resources
+from shinglefold.plugins.resources import Morphology
 
 #: Letters of frequent endings, so that many made-up words are read by these.
 LETTERS = "абвеиклмнорст-'я"
@@ -20,7 +20,7 @@ def russian() -> Morphology:
 def _words_of_the_dictionary(every: int) -> list[str]:
     from pymorphy3_dicts_ru import get_path
 
-    words = morphology._analyzer("ru", get_path()).dictionary.words.keys()
+    words = resources._analyzer("ru", get_path()).dictionary.words.keys()
     return words[::every]
 
 
@@ -51,9 +51,9 @@ def test_words_of_the_dictionary_are_not_read_the_long_way(russian, monkeypatch)
 
 def test_another_version_of_the_analyzer_is_asked_the_long_way(monkeypatch):
     other = SimpleNamespace(parse=lambda word: [(word, SimpleNamespace(grammemes={"NOUN"}), "кот", 1.0, ())])
-    morphology._first_by_lookup.cache_clear()
-    monkeypatch.setattr(morphology, "_analyzer", lambda code, path: other)
+    resources._first_by_lookup.cache_clear()
+    monkeypatch.setattr(resources, "_analyzer", lambda code, path: other)
     try:
         assert Morphology("ru").best("коты") == ("кот", {"NOUN"})
     finally:
-        morphology._first_by_lookup.cache_clear()
+        resources._first_by_lookup.cache_clear()

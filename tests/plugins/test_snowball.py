@@ -10,7 +10,7 @@ import pytest
 from nltk.stem.snowball import SnowballStemmer
 
 from shinglefold.examples import articles
-from shinglefold.plugins.snowball import IsolatedImporter, Snowball
+from shinglefold.plugins.resources import IsolatedImporter, Snowball
 
 #: What the rules treat apart: exceptions, apostrophes, doubled letters, short words, none at all.
 _ODD = (
@@ -30,7 +30,7 @@ def test_every_stem_is_the_one_nltk_makes_as_a_whole(language):
 
 def test_a_stem_imports_nothing_of_nltk_and_nltk_can_still_be_imported():
     program = (
-        "import sys; from shinglefold.plugins.snowball import Snowball; stem = Snowball('english').stem; "
+        "import sys; from shinglefold.plugins.resources import Snowball; stem = Snowball('english').stem; "
         "print(stem('connections'), [name for name in sys.modules if name.partition('.')[0] == 'nltk']); "
         "import nltk.stem; print(nltk.stem.SnowballStemmer('english').stem('connections'), stem('running'))"
     )

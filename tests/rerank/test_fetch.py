@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from shinglefold.rerank.hits import PartialAnswer
 from shinglefold.rerank.page import fetch
 from shinglefold.rerank.page.fetch import AmbiguousSeqNo, HitsVanished, SeqNoFetch, are_numbered, without_ids
-from shinglefold.rerank.page.partial_answer import PartialAnswer
 from shinglefold.rerank.page.window import WindowReader
 
 _QUERY = {"match": {"title": "страница"}}

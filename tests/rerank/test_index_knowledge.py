@@ -12,8 +12,7 @@ from shinglefold.errors import ConfigError, PermissionDenied
 from shinglefold.ingest import default_recipe
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.index_fields import check_fields, check_scopes, knows, named_fields
-from shinglefold.rerank.index_recipes import IndexRecipes
+from shinglefold.rerank.index_fields import IndexRecipes, check_fields, check_scopes, knows, named_fields
 from shinglefold.runtime.recent import RecentlyUsed
 from shinglefold.runtime.sans_io import run
 

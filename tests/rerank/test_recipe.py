@@ -7,7 +7,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, RecipeMismatch
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.rerank import FoldedSearch
-from shinglefold.rerank.index_recipes import index_names
+from shinglefold.rerank.index_fields import index_names
 
 BODY = {"query": {"match_all": {}}, "size": 3}
 

@@ -14,7 +14,7 @@ from shinglefold.cli.render.verdict import FOLDED_BY, reason
 from shinglefold.contracts.engine import JSON
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, mappings
-from shinglefold.ingest.never_differ import NeverDiffer
+from shinglefold.ingest.processors.texts import NeverDiffer
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Fingerprint
 from shinglefold.offline.compare_texts import compare_texts

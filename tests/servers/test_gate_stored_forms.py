@@ -11,7 +11,7 @@ from support.servers.admin import ask
 
 from shinglefold.errors import EngineError
 from shinglefold.grouping import Gate, Policy
-from shinglefold.grouping.numbering import numbers_of
+from shinglefold.grouping.gate.protocol.member import numbers_of
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Fingerprint
 

@@ -8,7 +8,7 @@ from support.sketches import batch, random_tokens, sketcher
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.sketch import from_letters, letters, megashingles, supershingles, to_keywords
-from shinglefold.sketch.supershingles import hash_bits
+from shinglefold.sketch.minhash import hash_bits
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 

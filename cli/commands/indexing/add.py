@@ -123,7 +123,7 @@ def add(
     from shinglefold.grouping import Gate, Policy
     from shinglefold.grouping.gate.gate import BulkRun
     from shinglefold.ingest.field_statistics import FieldWatch
-    from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields, stripped_fields
+    from shinglefold.ingest.pipeline.steps import raw_fields, source_fields, stripped_fields
     from shinglefold.ingest.readers.record import with_routing
 
     if set(index) & set("*?,"):

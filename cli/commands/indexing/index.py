@@ -155,8 +155,8 @@ def index(
     from shinglefold.engines import open_engine
     from shinglefold.ingest import rebuild
     from shinglefold.ingest.field_statistics import FieldWatch
-    from shinglefold.ingest.never_differ import NeverDiffer
-    from shinglefold.ingest.pipeline.field_usage import raw_fields, source_fields, stripped_fields
+    from shinglefold.ingest.pipeline.steps import raw_fields, source_fields, stripped_fields
+    from shinglefold.ingest.processors.texts import NeverDiffer
 
     target = invocation.target(index, engine, **flags)
     settings = target.settings

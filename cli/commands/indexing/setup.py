@@ -157,7 +157,7 @@ def setup(
     from shinglefold.cli.session.text_fields import text_fields
     from shinglefold.engines import open_engine
     from shinglefold.ingest import Pipeline
-    from shinglefold.ingest.pipeline.field_usage import rerun_problems
+    from shinglefold.ingest.pipeline.steps import rerun_problems
     from shinglefold.maintenance import SetupRequest, carry_out, make_plan
     from shinglefold.model.recipe import fingerprint_field, has_recipe, with_passages
 

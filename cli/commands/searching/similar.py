@@ -137,7 +137,7 @@ def _query_document(store: "Store", text: str, language: str | None) -> "QueryDo
     """Return a text with the fingerprint that it would have in the index."""
     from shinglefold.cli.options.sources import check_language
     from shinglefold.ingest import Fingerprinter
-    from shinglefold.ingest.never_differ import NeverDiffer
+    from shinglefold.ingest.processors.texts import NeverDiffer
     from shinglefold.rerank.similar import QueryDocument
 
     check_language(store.scheme, language)

@@ -14,13 +14,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from shinglefold.engines.embedded.schema.body_options import (
+from shinglefold.engines.embedded.schema.field_types import SEARCHED, TYPES, Field, looks_like_date
+from shinglefold.engines.embedded.schema.requests import (
     bool_option,
     check_options,
     int_option,
     unsupported,
 )
-from shinglefold.engines.embedded.schema.field_types import SEARCHED, TYPES, Field, looks_like_date
 from shinglefold.errors import EngineUnavailable, UnsupportedQuery, reason_of, suggest
 from shinglefold.runtime.durable_files import sync_folder
 from shinglefold.version import __version__

@@ -2,62 +2,27 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import tantivy
 
-from shinglefold.engines.embedded.schema.body_options import (
+from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
+from shinglefold.engines.embedded.schema.requests import (
     check_options,
     int_option,
     single_entry,
     unsupported,
 )
-from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
 from shinglefold.engines.embedded.schema.tantivy_schema import search_top
-from shinglefold.engines.embedded.search.sorting import is_multivalued
+from shinglefold.engines.embedded.search.request import is_multivalued
 from shinglefold.engines.embedded.store.snapshots import Snapshot
 from shinglefold.errors import UnsupportedQuery
 
-_INNER_HITS = (
-    "name", "from", "size", "sort", "_source", "docvalue_fields", "highlight", "stored_fields",
-    "track_scores",
-)  # fmt: skip
 #: How many hits are read at first for each group of the page; the factor by which more are read if they are
 #: too few.
 _AHEAD, _MORE = 4, 4
 
 Hit = TypeVar("Hit")
-
-
-@dataclass(frozen=True, slots=True)
-class Collapse:
-    """``collapse`` of a request: the name of a field, and the ``inner_hits`` of each group."""
-
-    path: str
-    inner: tuple[Mapping[str, Any], ...] = ()
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the ``inner_hits``."""
-        return [str(one.get("name", self.path)) for one in self.inner]
-
-
-def read_collapse(given: object) -> Collapse:
-    """Read ``collapse`` of a search body.
-
-    Raises:
-        UnsupportedQuery: it is not valid, or two ``inner_hits`` have the same name.
-    """
-    options = check_options("collapse", given, ("field", "inner_hits", "max_concurrent_group_searches"))
-    if not isinstance(options.get("field"), str):
-        raise UnsupportedQuery(f"collapse: expected the name of a field, got {options.get('field')!r}")
-    inner = options.get("inner_hits", ())
-    each = inner if isinstance(inner, list | tuple) else [inner]
-    found = Collapse(options["field"], tuple(check_options("inner_hits", one, _INNER_HITS) for one in each))
-    if len(set(found.names)) < len(found.names):
-        raise UnsupportedQuery("collapse: each of several inner_hits needs a name of its own")
-    return found
 
 
 def collapse_field(snapshot: Snapshot, path: str) -> Field:

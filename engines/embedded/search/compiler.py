@@ -6,7 +6,8 @@ from typing import Any
 
 import tantivy
 
-from shinglefold.engines.embedded.schema.body_options import (
+from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
+from shinglefold.engines.embedded.schema.requests import (
     check_options,
     int_option,
     number_option,
@@ -14,7 +15,6 @@ from shinglefold.engines.embedded.schema.body_options import (
     strings_option,
     unsupported,
 )
-from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
 from shinglefold.engines.embedded.search.queries import (
     TERM_QUERIES,
     Context,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from shinglefold.engines.embedded.schema.body_options import (
+from shinglefold.engines.embedded.schema.requests import (
     bool_option,
     check_options,
     int_option,

@@ -10,13 +10,6 @@ from typing import Any
 
 import tantivy
 
-from shinglefold.engines.embedded.schema.analysis import Analysis
-from shinglefold.engines.embedded.schema.body_options import (
-    check_options,
-    number_option,
-    single_entry,
-    strings_option,
-)
 from shinglefold.engines.embedded.schema.field_types import (
     Field,
     FieldKind,
@@ -26,7 +19,13 @@ from shinglefold.engines.embedded.schema.field_types import (
     to_index,
     well_formed,
 )
-from shinglefold.engines.embedded.schema.tantivy_schema import NAMES
+from shinglefold.engines.embedded.schema.requests import (
+    check_options,
+    number_option,
+    single_entry,
+    strings_option,
+)
+from shinglefold.engines.embedded.schema.tantivy_schema import NAMES, Analysis
 from shinglefold.engines.embedded.store.snapshots import Snapshot
 from shinglefold.errors import UnsupportedQuery
 

@@ -1,21 +1,262 @@
-"""Read and check the body of a search; nothing in it is ignored."""
+"""Read and check the body of a search, ignoring nothing in it, and order hits by its sort keys."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
-from shinglefold.documents import SourceFilter
-from shinglefold.engines.embedded.schema.body_options import (
+import numpy as np
+import numpy.typing as npt
+import tantivy
+
+from shinglefold.documents import SourceFilter, values_at
+from shinglefold.engines.embedded.schema.field_types import TYPES, Field, FieldKind, parse_date, to_index
+from shinglefold.engines.embedded.schema.requests import (
     bool_option,
     check_options,
     int_option,
+    single_entry,
     strings_option,
+    unsupported,
 )
-from shinglefold.engines.embedded.search.aggregations import Collapse, read_collapse
+from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES, ScoredAddress, search_top
 from shinglefold.engines.embedded.search.highlight import HighlightOptions, read_highlight
-from shinglefold.engines.embedded.search.sorting import SortKey, read_sort
+from shinglefold.engines.embedded.search.queries import constant
+from shinglefold.engines.embedded.store.document_encoder import indexed_values, stored_source
+from shinglefold.engines.embedded.store.snapshots import GAP, Places, Snapshot, SortColumn
 from shinglefold.errors import UnsupportedQuery
+
+_OPTIONS = ("order", "missing", "unmapped_type")
+_PLACES = ("_doc", "_shard_doc")
+_KNOWN = (
+    "query", "from", "size", "sort", "search_after", "_source", "docvalue_fields", "stored_fields",
+    "highlight", "track_total_hits", "track_scores", "pit", "aggs", "aggregations", "collapse",
+)  # fmt: skip
+_INNER_HITS = (
+    "name", "from", "size", "sort", "_source", "docvalue_fields", "highlight", "stored_fields",
+    "track_scores",
+)  # fmt: skip
+_NO_AGGREGATIONS: Mapping[str, Any] = MappingProxyType({})
+_TIES = ([("_shard_doc", False)], [("_doc", False)])
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """A sort key; ``missing`` is ``_last``, ``_first`` or a value to sort by instead."""
+
+    name: str
+    descending: bool
+    missing: Any = "_last"
+    unmapped: bool = False
+
+
+def read_sort(given: object, under_pit: bool) -> tuple[SortKey, ...]:
+    """Read the ``sort`` of a search body. Under a point in time the position in the index is the last key.
+
+    Raises:
+        UnsupportedQuery: a key or an option is not supported.
+    """
+    if given is None:
+        return ()
+    keys = [_read_key(item) for item in (given if isinstance(given, list | tuple) else [given])]
+    if any(key.name == "_shard_doc" for key in keys) and not under_pit:
+        raise UnsupportedQuery("sort by _shard_doc needs a point in time: open one and name it in pit")
+    if under_pit and keys and not any(key.name in _PLACES for key in keys):
+        keys.append(SortKey("_shard_doc", descending=False))
+    return tuple(keys)
+
+
+def place(address: tantivy.DocAddress) -> int:
+    """Return a hit's position, unique in a snapshot: the value of ``_doc`` and ``_shard_doc``."""
+    return (address.segment_ord << 32) | address.doc
+
+
+def address_at(number: int) -> tantivy.DocAddress:
+    """Return the address of the document at a position."""
+    return tantivy.DocAddress(number >> 32, number & 0xFFFFFFFF)
+
+
+def make_column(
+    key: SortKey, snapshot: Snapshot, query: tantivy.Query, found: Sequence[ScoredAddress]
+) -> SortColumn:
+    """Return a sort key's values for every hit.
+
+    Raises:
+        UnsupportedQuery: the field can't be sorted by.
+    """
+    sign = -1 if key.descending else 1
+    if key.name == "_score":
+        return _column(key, np.array([score for score, _ in found], np.float64), None, _as_float)
+    if key.name in _PLACES:
+        return SortColumn(sign * places(found), None, sign, _gap(key), lambda value: int(_as_float(value)))
+    field = _sort_field(key, snapshot)
+    if field is None:
+        return SortColumn(np.full(len(found), _gap(key)), [], 1, _gap(key), lambda _: 0)
+    if field.kind is FieldKind.KEYWORD:
+        values: list[Any] = _strings(field, snapshot, query, found)
+    else:
+        values = snapshot.searcher.fast_field_values(field.column, [address for _, address in found])
+    if key.descending and is_multivalued(field, snapshot):
+        values = _with_greatest(field, snapshot, query, found, values)
+    return _field_column(key, field, _with_missing(key, values, field))
+
+
+def tantivy_orders(keys: Sequence[SortKey], snapshot: Snapshot) -> tuple[str | None, bool] | None:
+    """Return the column (None for positions) and direction if tantivy can sort by itself, else None.
+
+    tantivy sorts by the first values of one column, then by position, with missing values last.
+    """
+    first, *rest = keys
+    if any(key.name not in _PLACES or key.descending for key in rest):
+        return None
+    if first.name in _PLACES:
+        return None if first.descending else (None, False)
+    if first.name == "_score" or first.missing != "_last":
+        return None
+    field = _sort_field(first, snapshot)
+    if field is None or (first.descending and is_multivalued(field, snapshot)):
+        return None
+    return field.column, first.descending
+
+
+def is_multivalued(field: Field, snapshot: Snapshot) -> bool:
+    """Return whether any document has several values for a field."""
+    return snapshot.searcher.doc_freq(NAMES, MANY + field.path) > 0
+
+
+def places(found: Sequence[ScoredAddress]) -> Places:
+    """Return the positions of hits in the index."""
+    return np.fromiter((place(address) for _, address in found), np.int64, len(found))
+
+
+def _read_key(item: object) -> SortKey:
+    name, options = (item, {}) if isinstance(item, str) else single_entry("sort", item)
+    assert isinstance(name, str)
+    if isinstance(options, str):
+        options = {"order": options}
+    check_options(f"sort by {name}", options, _OPTIONS if name not in ("_score", *_PLACES) else ("order",))
+    order = options.get("order", "desc" if name == "_score" else "asc")
+    if order not in ("asc", "desc"):
+        raise unsupported(f"order of sort by {name}", str(order), ("asc", "desc"))
+    if options.get("unmapped_type", "long") not in TYPES:
+        raise unsupported("unmapped_type", str(options["unmapped_type"]), TYPES)
+    return SortKey(name, order == "desc", options.get("missing", "_last"), "unmapped_type" in options)
+
+
+def _sort_field(key: SortKey, snapshot: Snapshot) -> Field | None:
+    found = snapshot.catalog.fields.get(key.name)
+    if found is None and key.unmapped:
+        return None
+    if found is None:
+        fields = snapshot.catalog.fields.items()
+        names = [path for path, field in fields if field.kind.pool not in ("t", "") and field.has_order]
+        raise unsupported("field to sort by", key.name, names)
+    if found.kind is FieldKind.TEXT:
+        keyword = f"{key.name}.keyword"
+        how = "it has no keyword multi-field, sort by another field"
+        if keyword in snapshot.catalog.fields:
+            how = f"sort by a keyword, such as {keyword}"
+        raise UnsupportedQuery(f"sort by the text field {key.name!r}: {how}")
+    if found.searched_only:
+        raise UnsupportedQuery(
+            f"sort by {key.name!r}: it was mapped with doc_values: false, so it can only be searched"
+        )
+    if not found.has_order or found.kind is FieldKind.BINARY:
+        raise UnsupportedQuery(f"sort by {key.name!r}: it is only stored; sort by another field")
+    return found
+
+
+def _strings(
+    field: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[ScoredAddress]
+) -> list[str | None]:
+    """Return the string of a keyword field for every hit.
+
+    tantivy reads the numbers of given documents, but returns strings only if it sorts by them.
+    """
+    if not found:
+        return []
+    ordered = snapshot.searcher.search(
+        constant(query), len(found), count=False, order_by_field=field.column, order=tantivy.Order.Asc
+    ).hits
+    by_place = {place(address): value for value, address in ordered}
+    return [by_place.get(place(address)) for _, address in found]
+
+
+def _with_greatest(
+    field: Field, snapshot: Snapshot, query: tantivy.Query, found: Sequence[ScoredAddress], values: list[Any]
+) -> list[Any]:
+    """Return the values, with the greatest instead of the least for documents with several.
+
+    Cost: reads these documents, because a column returns its first value only.
+    """
+    many = tantivy.Query.term_query(snapshot.schema, NAMES, MANY + field.path, "basic")
+    both = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, many)])
+    greatest = {}
+    for _, address in search_top(snapshot.searcher, both, len(found))[1]:
+        source = stored_source(snapshot.searcher, snapshot.heads, address).load()
+        greatest[place(address)] = max(indexed_values(field, values_at(source, field.source)))
+    return [greatest.get(place(hit[1]), value) for hit, value in zip(found, values, strict=True)]
+
+
+def _field_column(key: SortKey, field: Field, values: Sequence[Any]) -> SortColumn:
+    there = np.fromiter((value is not None for value in values), bool, len(values))
+    known: Any = [value for value in values if value is not None]
+    if field.kind is FieldKind.KEYWORD:
+        distinct = sorted(set(known))
+        rank_of = {value: number for number, value in enumerate(distinct)}
+        ranks = np.full(len(values), _gap(key))
+        ranks[there] = _sign(key) * np.fromiter((rank_of[value] for value in known), np.int64, len(known))
+        return SortColumn(ranks, distinct, _sign(key), _gap(key), str)
+    return _column(
+        key,
+        np.array(known, np.float64 if field.kind is FieldKind.DOUBLE else np.int64),
+        there,
+        _cursor_parser(field),
+    )
+
+
+def _column(
+    key: SortKey, known: npt.NDArray[Any], there: npt.NDArray[np.bool_] | None, number: Callable[[Any], Any]
+) -> SortColumn:
+    """Return the sort column of numbers; ``there`` marks the rows that have one, None all."""
+    distinct, inverse = np.unique(known, return_inverse=True)
+    ranks = np.full(known.size if there is None else there.size, _gap(key))
+    ranks[slice(None) if there is None else there] = _sign(key) * inverse.astype(np.int64)
+    return SortColumn(ranks, cast(Sequence[Any], distinct), _sign(key), _gap(key), number)
+
+
+def _cursor_parser(field: Field) -> Callable[[Any], Any]:
+    def number(value: object) -> int | float:
+        if field.kind is FieldKind.DATE and isinstance(value, str):
+            return parse_date(value).first
+        return value if isinstance(value, int | float) else _as_float(value)
+
+    return number
+
+
+def _with_missing(key: SortKey, values: Sequence[Any], field: Field) -> Sequence[Any]:
+    if key.missing in ("_last", "_first"):
+        return values
+    try:
+        instead = to_index(field, key.missing)
+    except ValueError as error:
+        raise UnsupportedQuery(f"sort by {key.name!r}: missing: {error}") from error
+    return [instead if value is None else value for value in values]
+
+
+def _gap(key: SortKey) -> int:
+    return -GAP if key.missing == "_first" else GAP
+
+
+def _sign(key: SortKey) -> int:
+    return -1 if key.descending else 1
+
+
+def _as_float(value: object) -> float:
+    try:
+        return float(str(value))
+    except ValueError:
+        raise UnsupportedQuery(f"search_after: expected a number, got {value!r}") from None
 
 
 def read_source_filter(given: object) -> SourceFilter:
@@ -35,11 +276,17 @@ def read_source_filter(given: object) -> SourceFilter:
     return SourceFilter(True, includes, excludes)
 
 
-_KNOWN = (
-    "query", "from", "size", "sort", "search_after", "_source", "docvalue_fields", "stored_fields",
-    "highlight", "track_total_hits", "track_scores", "pit", "aggs", "aggregations", "collapse",
-)  # fmt: skip
-_NO_AGGREGATIONS: Mapping[str, Any] = MappingProxyType({})
+@dataclass(frozen=True, slots=True)
+class Collapse:
+    """``collapse`` of a request: the name of a field, and the ``inner_hits`` of each group."""
+
+    path: str
+    inner: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the ``inner_hits``."""
+        return [str(one.get("name", self.path)) for one in self.inner]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +321,6 @@ class Request:
         """Whether the order is that of tantivy: by score, then by position in the index."""
         names = [(key.name, key.descending) for key in self.sort]
         return not names or (names[0] == ("_score", True) and names[1:] in ([], *_TIES))
-
-
-_TIES = ([("_shard_doc", False)], [("_doc", False)])
 
 
 def read_request(body: Mapping[str, Any], under_pit: bool) -> Request:
@@ -126,7 +370,17 @@ def _collapse(body: Mapping[str, Any]) -> Collapse | None:
         return None
     if body.get("search_after") is not None:
         raise UnsupportedQuery("collapse can't be used with search_after; page with from and size")
-    return read_collapse(body["collapse"])
+    options = check_options(
+        "collapse", body["collapse"], ("field", "inner_hits", "max_concurrent_group_searches")
+    )
+    if not isinstance(options.get("field"), str):
+        raise UnsupportedQuery(f"collapse: expected the name of a field, got {options.get('field')!r}")
+    inner = options.get("inner_hits", ())
+    each = inner if isinstance(inner, list | tuple) else [inner]
+    found = Collapse(options["field"], tuple(check_options("inner_hits", one, _INNER_HITS) for one in each))
+    if len(set(found.names)) < len(found.names):
+        raise UnsupportedQuery("collapse: each of several inner_hits needs a name of its own")
+    return found
 
 
 def _bare(body: Mapping[str, Any]) -> bool:

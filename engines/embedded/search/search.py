@@ -11,7 +11,6 @@ import numpy as np
 import tantivy
 
 from shinglefold.documents import values_at
-from shinglefold.engines.embedded.schema.analysis import Analysis
 from shinglefold.engines.embedded.schema.catalog import Catalog
 from shinglefold.engines.embedded.schema.field_types import (
     Field,
@@ -20,9 +19,8 @@ from shinglefold.engines.embedded.schema.field_types import (
     parse_date,
     to_index,
 )
-from shinglefold.engines.embedded.schema.tantivy_schema import hit_count, search_top
+from shinglefold.engines.embedded.schema.tantivy_schema import Analysis, hit_count, search_top
 from shinglefold.engines.embedded.search.aggregations import (
-    Collapse,
     aggregate,
     collapse_field,
     column_values,
@@ -32,11 +30,19 @@ from shinglefold.engines.embedded.search.aggregations import (
 from shinglefold.engines.embedded.search.compiler import compile_query
 from shinglefold.engines.embedded.search.highlight import HighlightOptions, Style, highlight
 from shinglefold.engines.embedded.search.queries import Context, Mark, constant
-from shinglefold.engines.embedded.search.request import Request, read_request
-from shinglefold.engines.embedded.search.sorting import address_at, make_column, place, places, tantivy_orders
+from shinglefold.engines.embedded.search.request import (
+    Collapse,
+    Request,
+    address_at,
+    make_column,
+    place,
+    places,
+    read_request,
+    tantivy_orders,
+)
+from shinglefold.engines.embedded.store.document_encoder import parse_source, stored_main
 from shinglefold.engines.embedded.store.record_files import Head, read_head
 from shinglefold.engines.embedded.store.snapshots import Order, Snapshot
-from shinglefold.engines.embedded.store.source_codec import parse_source, stored_main
 from shinglefold.errors import UnsupportedQuery
 
 

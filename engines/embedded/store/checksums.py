@@ -14,6 +14,7 @@ from typing import Any
 import tantivy
 
 from shinglefold.engines.embedded.schema.tantivy_schema import ADDRESS, search_top
+from shinglefold.engines.embedded.store.document_encoder import stored_sources
 from shinglefold.engines.embedded.store.record_files import (
     PLACE,
     Heads,
@@ -23,7 +24,6 @@ from shinglefold.engines.embedded.store.record_files import (
     record_files,
     scan_file,
 )
-from shinglefold.engines.embedded.store.source_codec import stored_sources
 from shinglefold.errors import EngineUnavailable, suggest
 
 #: A file is emptied when at most a quarter of its records are live: one document is rewritten for every three

@@ -9,12 +9,13 @@ from typing import Any
 
 import tantivy
 
-from shinglefold.engines.embedded.schema.analysis import Analysis, check_analysis
-from shinglefold.engines.embedded.schema.bulk_actions import Action
 from shinglefold.engines.embedded.schema.catalog import Catalog, NoColumnLeft
+from shinglefold.engines.embedded.schema.requests import Action
 from shinglefold.engines.embedded.schema.tantivy_schema import (
     TANTIVY,
+    Analysis,
     CommitLimits,
+    check_analysis,
     make_schema,
     search_top,
     translate_errors,

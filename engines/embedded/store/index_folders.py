@@ -15,20 +15,19 @@ from pathlib import Path
 
 import tantivy
 
-from shinglefold.engines.embedded.schema.analysis import Analysis
 from shinglefold.engines.embedded.schema.catalog import CATALOG, Catalog
 from shinglefold.engines.embedded.schema.tantivy_schema import (
     ADDRESS,
     TANTIVY,
+    Analysis,
     make_schema,
     search_top,
     translate_errors,
 )
 from shinglefold.engines.embedded.store.checksums import read_meta, schema_checksum
-from shinglefold.engines.embedded.store.document_encoder import analyse, prepare
+from shinglefold.engines.embedded.store.document_encoder import analyse, prepare, stored_source
 from shinglefold.engines.embedded.store.record_files import Heads, addresses, read_head
 from shinglefold.engines.embedded.store.snapshots import Reader
-from shinglefold.engines.embedded.store.source_codec import stored_source
 from shinglefold.errors import ConfigError, EngineUnavailable, UnsupportedQuery
 from shinglefold.options.validation import check_path
 from shinglefold.runtime.durable_files import is_same_file, lock, sync_folder

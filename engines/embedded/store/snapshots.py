@@ -30,8 +30,8 @@ from shinglefold.engines.embedded.store.checksums import (
     head_problems,
     segment_files,
 )
+from shinglefold.engines.embedded.store.document_encoder import stored_source, stored_sources
 from shinglefold.engines.embedded.store.record_files import FOLDER, Heads, RecordFiles
-from shinglefold.engines.embedded.store.source_codec import stored_source, stored_sources
 from shinglefold.engines.embedded.store.write_ahead_log import check_journal
 from shinglefold.errors import EngineUnavailable, PitExpired, UnsupportedQuery, reason_of
 

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from shinglefold.documents import values_at
+from shinglefold.engines.embedded.store.document_encoder import StoredSource
 from shinglefold.engines.embedded.store.record_files import read_head
-from shinglefold.engines.embedded.store.source_codec import StoredSource
 from shinglefold.errors import EngineUnavailable
 from shinglefold.runtime.durable_files import sync_folder
 

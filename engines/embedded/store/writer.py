@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import tantivy
 
 from shinglefold.contracts.exclusive_writes import PreparedDocument
-from shinglefold.engines.embedded.schema.analysis import Analysis
-from shinglefold.engines.embedded.schema.bulk_actions import Action, RefusedAction, merged
 from shinglefold.engines.embedded.schema.catalog import Catalog, NoColumnLeft
+from shinglefold.engines.embedded.schema.requests import Action, RefusedAction, merged
 from shinglefold.engines.embedded.schema.tantivy_schema import (
     ADDRESS,
     TANTIVY,
+    Analysis,
     CommitLimits,
     translate_errors,
 )

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from shinglefold.grouping.gate.protocol.intent_register import IntentRegister
-from shinglefold.grouping.gate.protocol.member import Member, Similarity
-from shinglefold.grouping.gate.protocol.placeholders import GateFields
+from shinglefold.grouping.gate.protocol.member import GateFields, Member, Similarity
 from shinglefold.grouping.rules import Policy
 from shinglefold.runtime.backoff import Backoff
 

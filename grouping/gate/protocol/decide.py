@@ -16,6 +16,7 @@ from shinglefold.grouping.gate.protocol.member import (
     Action,
     CountGroups,
     FindGroups,
+    GateFields,
     Member,
     Now,
     Put,
@@ -25,8 +26,9 @@ from shinglefold.grouping.gate.protocol.member import (
     Steps,
     Update,
     Write,
+    guard_revocation,
+    is_open,
 )
-from shinglefold.grouping.gate.protocol.placeholders import GateFields, guard_revocation, is_open
 from shinglefold.grouping.gate.protocol.reserve import find_stale, read_documents
 from shinglefold.grouping.rules import Policy
 

@@ -22,6 +22,7 @@ from shinglefold.grouping.gate.protocol.intents import (
     WRITERS,
     Intent,
     KnownIntents,
+    NullRegister,
     WriterRecord,
     batch_from_json,
     batch_json,
@@ -33,6 +34,7 @@ from shinglefold.grouping.gate.protocol.member import (
     MISSING,
     Action,
     Delete,
+    GateFields,
     Now,
     Pause,
     Put,
@@ -40,8 +42,9 @@ from shinglefold.grouping.gate.protocol.member import (
     Refresh,
     Steps,
     Write,
+    guard_revocation,
+    is_open,
 )
-from shinglefold.grouping.gate.protocol.placeholders import GateFields, guard_revocation, is_open
 
 
 @dataclass(slots=True)
@@ -261,32 +264,6 @@ class SharedRegister:
         for record in self._others.values():
             self.known.withdrawn |= record.withdrawn
             self.known.claims.update(record.claims)
-
-
-@dataclass(slots=True)
-class NullRegister:
-    """The register of a gate that is the only writer: it publishes nothing."""
-
-    known: KnownIntents = field(default_factory=KnownIntents)
-
-    def publish(self, actions: Sequence[Action], intents: Sequence[Intent]) -> Steps[list[WriteResult]]:
-        """Run actions."""
-        return (yield Write(tuple(actions))) if actions else []
-
-    def look(self) -> Steps[None]:
-        """Do nothing."""
-        yield from ()
-
-    def withdraw(self, actions: Sequence[Action], intent_ids: Sequence[str]) -> Steps[list[WriteResult]]:
-        """Run actions."""
-        return (yield Write(tuple(actions))) if actions else []
-
-    def claim(self, claims: Sequence[tuple[str, int]]) -> Steps[None]:
-        """Do nothing."""
-        yield from ()
-
-    def settle(self, intent_ids: Iterable[str]) -> None:
-        """Do nothing."""
 
 
 #: What a decision needs of the register.

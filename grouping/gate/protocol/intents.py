@@ -1,11 +1,16 @@
-"""Intents, the records by which gates publish them, and what a gate knows of them."""
+"""Intents, the records by which gates publish them, what a gate knows of them, and a gate without others."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shinglefold.contracts.engine import JSON, Guard
+from shinglefold.contracts.engine import JSON, Guard, WriteResult
+from shinglefold.grouping.gate.protocol.member import (
+    Action,
+    Steps,
+    Write,
+)
 
 #: The id of the document that lists the names of all writer records.
 WRITERS = "writers"
@@ -167,3 +172,29 @@ class KnownIntents:
             for id_, claimed in sorted(self.claims.items())
             if claimed == group and id_ in self._intents
         ]
+
+
+@dataclass(slots=True)
+class NullRegister:
+    """The register of a gate that is the only writer: it publishes nothing."""
+
+    known: KnownIntents = field(default_factory=KnownIntents)
+
+    def publish(self, actions: Sequence[Action], intents: Sequence[Intent]) -> Steps[list[WriteResult]]:
+        """Run actions."""
+        return (yield Write(tuple(actions))) if actions else []
+
+    def look(self) -> Steps[None]:
+        """Do nothing."""
+        yield from ()
+
+    def withdraw(self, actions: Sequence[Action], intent_ids: Sequence[str]) -> Steps[list[WriteResult]]:
+        """Run actions."""
+        return (yield Write(tuple(actions))) if actions else []
+
+    def claim(self, claims: Sequence[tuple[str, int]]) -> Steps[None]:
+        """Do nothing."""
+        yield from ()
+
+    def settle(self, intent_ids: Iterable[str]) -> None:
+        """Do nothing."""

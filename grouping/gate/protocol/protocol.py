@@ -31,6 +31,7 @@ from shinglefold.grouping.gate.protocol.member import (
     DONE,
     MISSING,
     FindDocuments,
+    GateFields,
     Member,
     Now,
     Pause,
@@ -41,9 +42,6 @@ from shinglefold.grouping.gate.protocol.member import (
     Steps,
     Verdict,
     Write,
-)
-from shinglefold.grouping.gate.protocol.placeholders import (
-    GateFields,
     guard_revocation,
     id_and_routing,
     is_open,

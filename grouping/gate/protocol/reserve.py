@@ -22,8 +22,8 @@ from shinglefold.grouping.gate.protocol.member import (
     ReadDocuments,
     Steps,
     Verdict,
+    guard_revocation,
 )
-from shinglefold.grouping.gate.protocol.placeholders import guard_revocation
 
 
 def reserve(members: Sequence[Member], context: DecisionContext) -> Steps[None]:

@@ -17,6 +17,7 @@ from shinglefold.grouping.gate.protocol.member import (
     Delete,
     FindDocuments,
     FindGroups,
+    GateFields,
     Member,
     Now,
     Put,
@@ -26,7 +27,6 @@ from shinglefold.grouping.gate.protocol.member import (
     Similarity,
     Update,
 )
-from shinglefold.grouping.gate.protocol.placeholders import GateFields
 
 FORMS = GateFields("_dedup")
 LATE = 100_000
