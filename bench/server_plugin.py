@@ -1,7 +1,8 @@
 """Pages of 10 by our plugin inside OpenSearch, beside plain pages and those that the server collapses.
 
 The texts are made up: 20,000 short ones, two in five copies with a few words replaced. The server at
-``SHINGLEFOLD_TEST_URL`` must have the plugin.
+``SHINGLEFOLD_TEST_URL`` must have the plugin, and a JVM as it is shipped:
+``SHINGLEFOLD_TEST_JVM="-Xms2g -Xmx2g" make engine-up ENGINE=opensearch-plugin``.
 """
 
 import asyncio

@@ -317,6 +317,8 @@ _WINDOW = "Result window is too large"
 NODE_GONE = "no node found for id"
 #: A message quotes at most this many characters of reasons.
 _LONGEST = 300
+#: Types of failures that are due to the request.
+_REJECTED = {"illegal_argument_exception", "script_exception"}
 
 
 def shard_reasons(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -351,6 +353,18 @@ def refuse_small_windows(answer: Mapping[str, Any]) -> None:
                 f"the index {failure.get('index')!r} allows fewer hits than requested: request "
                 "fewer, or raise its index.max_result_window"
             )
+
+
+def refuse_rejected_hits(answer: Mapping[str, Any]) -> None:
+    """Raise if shards reject what a request returns of their hits, such as a script field that fails.
+
+    Raises:
+        UnsupportedQuery: a shard does.
+    """
+    for reason in shard_reasons(answer):
+        if reason.get("type") in _REJECTED:
+            texts = ", caused by: ".join(dict.fromkeys(_reason_texts(reason)))[:_LONGEST]
+            raise UnsupportedQuery(f"a shard can't return its hits: {reason['type']}: {texts}")
 
 
 def check_complete(answer: dict[str, Any]) -> dict[str, Any]:

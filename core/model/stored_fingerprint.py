@@ -260,8 +260,11 @@ class Decoder:
         if len(parts) != 5 * len(texts) - 1 or joined.count("\0") != len(between) or set(between) - {"\0"}:
             raise ValueError
         schemes, languages, counted, digests = (parts[place::5] for place in range(4))
+        # int() reads signs, spaces and underscores, too.
+        if not "".join(counted).isdecimal() or not all(languages):
+            raise ValueError
         shingles = list(map(int, counted))
-        if min(shingles) < 0 or max(shingles) > _MOST:
+        if max(shingles) > _MOST:
             raise ValueError
         return schemes, shingles, languages, digests
 

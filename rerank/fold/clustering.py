@@ -129,26 +129,29 @@ def folding_of(
     seal: Seal | None = None,
     *,
     lead: GroupByLeader = leader_groups,
+    fields: Sequence[str] | None = None,
 ) -> "LeaderFolding | ConnectedFolding":
     """Return the folding for the linkage of the options.
 
     Args:
         earlier: hits shown on earlier pages; hits that match them are left out. For ``leader`` linkage.
         lead: groups hits by leader if no policy chooses the representative.
+        fields: the only fields to read, from ``fields`` of hits; None reads all of them, and sources.
     """
+    reader = FingerprintReader(scheme, field, options.scope, seal, fields)
     if options.linkage == "connected":
-        return ConnectedFolding(scheme, options, field, seal)
-    return LeaderFolding(scheme, options, field, earlier, seal, lead=lead)
+        return ConnectedFolding(scheme, options, reader)
+    return LeaderFolding(scheme, options, reader, earlier, lead=lead)
 
 
 class _Folding:
     """The hits of a folding and their fingerprints."""
 
-    def __init__(self, scheme: Scheme, options: FoldOptions, field: str, seal: Seal | None) -> None:
+    def __init__(self, scheme: Scheme, options: FoldOptions, reader: FingerprintReader) -> None:
         self.hits: list[Hit] = []
         self._matcher = Matcher.of(scheme, options)
         self._policies = load_policies(options.representative)
-        self._reader = FingerprintReader(scheme, field, options.scope, seal)
+        self._reader = reader
         #: The identities of the first ``_identified`` hits.
         self._seen: set[tuple[object, ...]] = set()
         self._identified = 0
@@ -188,7 +191,8 @@ class _Folding:
     def _choose(self, places: Iterable[int], prints: FingerprintColumns, base: int) -> int:
         """Return the representative among hits of a block that begins at ``base``."""
         candidates = [
-            Candidate(place, int(prints.shingles[place]), self.hits[base + place]) for place in places
+            Candidate(place, int(prints.shingles[place]), self._reader.narrow(self.hits[base + place]))
+            for place in places
         ]
         return choose(self._policies, candidates).rank
 
@@ -205,13 +209,12 @@ class LeaderFolding(_Folding):
         self,
         scheme: Scheme,
         options: FoldOptions,
-        field: str,
+        reader: FingerprintReader,
         earlier: Sequence[Hit],
-        seal: Seal | None,
         *,
         lead: GroupByLeader,
     ) -> None:
-        super().__init__(scheme, options, field, seal)
+        super().__init__(scheme, options, reader)
         self._lead = lead
         self._shown: list[int] = []
         self._members: list[list[int]] = []
@@ -329,8 +332,8 @@ class ConnectedFolding(_Folding):
     Later hits may connect two groups, so groups are final only at the end.
     """
 
-    def __init__(self, scheme: Scheme, options: FoldOptions, field: str, seal: Seal | None) -> None:
-        super().__init__(scheme, options, field, seal)
+    def __init__(self, scheme: Scheme, options: FoldOptions, reader: FingerprintReader) -> None:
+        super().__init__(scheme, options, reader)
         self._first_occurrence = bytearray()
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import WindowTooLarge, refuse_small_windows
+from shinglefold.errors import WindowTooLarge, refuse_rejected_hits, refuse_small_windows
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Group
 from shinglefold.rerank.hits import Hit, identity, stored_fingerprint
@@ -238,11 +238,13 @@ def _search_hits(
 
     Raises:
         WindowTooLarge: the index allows only smaller windows.
+        UnsupportedQuery: a shard rejects what the request returns of its hits.
     """
     if reading.pipeline is not None:
         request = {**request, PIPELINE: reading.pipeline.hits if source is None else NONE}
     answer: JSON = yield Call("search", reading.under_pit(index, request))
     refuse_small_windows(answer)
+    refuse_rejected_hits(answer)
     reading.record_response(answer)
     return answer
 

@@ -434,7 +434,11 @@ class WindowReader:
 
     def _restart(self) -> None:
         self._is_fresh = True  # No hits were read since.
-        folding = folding_of(self.scheme, self.options, self.field, self._earlier, self.seal, lead=self._lead)
+        # Complete hits have more than folding reads, and must fold as others do.
+        only = self.fields if self.completely else None
+        folding = folding_of(
+            self.scheme, self.options, self.field, self._earlier, self.seal, lead=self._lead, fields=only
+        )
         self._blocks = BlockwiseFolding(folding, self.options.window)
         self._taken = 0
         self._size = self.first_size()

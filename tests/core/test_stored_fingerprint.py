@@ -151,12 +151,28 @@ SIGNATURES = st.sampled_from(
         7,
     ]
 )
+#: Counts and languages that no stored digest has, or that int() reads.
+HEADS = ["ru.+3", "ru. 3", "ru.3_0", "ru.-3", "ru.", "ru.٣", "ru.²", ".3", "r.u.3"]
 DIGESTS = st.sampled_from(
     [GOOD["digest"], GOOD["digest"].replace(SCHEME.id, "sf1-0"), "x", "", "a.b.c.d.e.f", "...", "\n", 7]
+    + [f"{SCHEME.id}.{head}.x" for head in HEADS]
 )
 
 
 ROWS = st.fixed_dictionaries({}, optional={"digest": DIGESTS, "signature": SIGNATURES})
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_a_digest_is_read_among_sound_ones_as_it_is_alone(head):
+    digest = f"{SCHEME.id}.{head}.x"
+    try:
+        shingles = Fingerprint.from_field(
+            {**GOOD, "digest": digest, "shingles": None, "lang": None, "scheme": None}
+        )
+    except InputError:
+        assert _decoded(digest=[digest])[1:] == (-1, DecodeProblems(unreadable=1))
+    else:
+        assert _decoded(digest=[digest])[1:] == (shingles.shingles, DecodeProblems())
 
 
 @given(st.lists(ROWS, max_size=12))

@@ -178,6 +178,36 @@ def test_a_page_beyond_the_windows_of_an_index_is_read_by_the_client(engine):
         assert "reads 49 hits" in found["dedup"]["mode_reason"]
 
 
+#: Scripts that fail for hits that only the window has, and for hits of the folded page.
+SCRIPTS = {"the window": "rank > 60", "the page": "rank % 5 == 3"}
+
+
+@pytest.mark.parametrize("case", SCRIPTS)
+@pytest.mark.parametrize("shards", [1, 5])
+@pytest.mark.parametrize("more", [{}, {"highlight": {"fields": {"body": {}}}}])
+def test_a_script_that_fails_for_hits_that_are_not_shown_loses_none(server, engine, case, shards, more):
+    rank = "long rank = doc['rank'].size() == 0 ? 0 : doc['rank'].value;"
+    script = f"{rank} if ({SCRIPTS[case]}) {{ throw new IllegalArgumentException('no') }} return 1"
+    body = {"sort": [{"rank": "asc"}], "size": 3, "script_fields": {"one": {"script": script}}, **more}
+    with indexed(engine, "shinglefold-test-scripts", documents(), number_of_shards=shards) as name:
+        plain = engine.search(name, body)
+        assert (plain["_shards"]["failed"], len(plain["hits"]["hits"])) == (0, 3)
+        for found in (
+            by_plugin(server.url, name, {**body, "ext": {"dedup": {}}}),
+            FoldedSearch(engine, SCHEME).search(name, body),
+        ):
+            told = found["dedup"]
+            assert (found["_shards"]["failed"], told["vanished"], "partial" in told) == (0, 0, False)
+            assert len(found["hits"]["hits"]) == 3
+            if told["mode"] == "unfolded":
+                assert "no" in told["mode_reason"].split(": ")[-1]
+                assert [one["_id"] for one in found["hits"]["hits"]] == [
+                    one["_id"] for one in plain["hits"]["hits"]
+                ]
+            else:
+                assert (case, told["folded"] > 0) == ("the window", True)
+
+
 FIELDS = ("knn", "match", "template", "wrapper", "random_score", "hybrid")
 
 

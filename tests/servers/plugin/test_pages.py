@@ -132,15 +132,16 @@ REFUSED: dict[str, tuple[JSON, str]] = {
         },
         "a format of [published]",
     ),
-    "a format of values that keywords come with": (
+    "a format of values that hits come whole with": (
         {
+            "explain": True,
             "docvalue_fields": [{"field": "ratio", "format": "#"}],
-            "ext": {"dedup": {"scope": "ratio", "min_shared": 1}},
+            "ext": {"dedup": {"scope": "ratio"}},
         },
         "a format of [ratio]",
     ),
     "a script of the name of a scope": (
-        {"script_fields": {"host": {"script": "1"}}, "ext": {"dedup": {"scope": "host"}}},
+        {"explain": True, "script_fields": {"host": {"script": "1"}}, "ext": {"dedup": {"scope": "host"}}},
         "a script field [host]",
     ),
     "order of places": ({"sort": "_doc"}, "this sort"),

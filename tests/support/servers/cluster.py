@@ -1,4 +1,4 @@
-"""Three local servers as one cluster: any node may be killed and started again."""
+"""Local servers as one cluster: any node may be killed and started again."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,17 +11,18 @@ _NODES = 3
 
 
 class Cluster:
-    """A cluster on loopback, whose nodes may all be elected and all hold shards."""
+    """Three nodes, or one of each kind, on loopback; all may be elected and hold shards."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Kind, *others: Kind) -> None:
         self.kind = kind
-        self.how = f"{_NODES} local processes"
-        ports = [free_port() for _ in range(_NODES)]
+        kinds = [kind, *others] if others else [kind] * _NODES
+        self.how = f"{len(kinds)} local processes"
+        ports = [free_port() for _ in kinds]
         self.nodes: list[LocalServer] = []
         try:
-            for number in range(_NODES):
+            for number, one in enumerate(kinds):
                 settings = _settings(number, ports, self._manager)
-                self.nodes.append(LocalServer(kind, settings=settings, wait=False))
+                self.nodes.append(LocalServer(one, settings=settings, wait=False))
             self.wait_until_whole()
         except BaseException:
             self.stop()
@@ -78,7 +79,7 @@ class Cluster:
 
     def _is_whole(self) -> bool:
         try:
-            path = f"/_cluster/health?wait_for_nodes={_NODES}&wait_for_status=green&timeout=10s"
+            path = f"/_cluster/health?wait_for_nodes={len(self.nodes)}&wait_for_status=green&timeout=10s"
             return not self.ask("GET", path)["timed_out"]
         except OSError:
             return False

@@ -108,7 +108,7 @@ public class GoldenTest {
         String digest = scheme.id() + ".ru.300.x";
         Map<String, Object> fields = Map.of("_dedup.digest", List.of(digest), "_dedup.signature", List.of(base64));
         assertEquals(scheme.signatureSize(), Base64.getDecoder().decode((String) base64).length);
-        return Fingerprint.of(row(fields), scheme).signature();
+        return Fingerprint.of(row(fields), scheme, true).signature();
     }
 
     @SuppressWarnings("unchecked")

@@ -35,11 +35,15 @@ public record Fingerprint(
     private static final String FACTS_MARK = "~", UNDETERMINED = "und";
     private static final Fingerprint NONE = without(State.UNSIGNED), DAMAGED = without(State.UNREADABLE);
 
-    /** Reads the fingerprint of a hit; a damaged one counts as none. */
-    public static Fingerprint of(Row row, Scheme scheme) {
+    /**
+     * Reads the fingerprint of a hit; a damaged one counts as none.
+     *
+     * @param needsSupershingles whether supershingles are read, which hits may have anyway
+     */
+    public static Fingerprint of(Row row, Scheme scheme, boolean needsSupershingles) {
         List<Object> digests = row.values(scheme.field() + ".digest");
         List<Object> signatures = row.values(scheme.field() + ".signature");
-        List<Object> words = row.values(scheme.field() + ".supershingles");
+        List<Object> words = needsSupershingles ? row.values(scheme.field() + ".supershingles") : List.of();
         if (digests.isEmpty() && signatures.isEmpty() && words.isEmpty()) {
             return NONE;
         }
@@ -86,10 +90,10 @@ public record Fingerprint(
         }
         Set<String> found = new HashSet<>();
         for (Object word : words) {
-            if (((String) word).length() > LONGEST_DIGEST) {
-                throw new IllegalArgumentException("a long supershingle");
+            if (!(word instanceof String text) || length(text) > LONGEST_DIGEST) {
+                throw new IllegalArgumentException("no supershingle");
             }
-            found.add((String) word);
+            found.add(text);
         }
         return found;
     }
@@ -108,6 +112,11 @@ public record Fingerprint(
         return words;
     }
 
+    /** Returns the length as Python counts it. */
+    private static int length(String text) {
+        return text.codePointCount(0, text.length());
+    }
+
     private static Fingerprint without(State state) {
         return new Fingerprint(state, null, -1, "", "", "", Set.of());
     }
@@ -115,7 +124,7 @@ public record Fingerprint(
     /** The parts of a stored digest, {@code scheme.language.shingles.digest}, and a seal if there is one. */
     private record Head(String scheme, String language, long shingles, String digest, String seal) {
         static Head of(String stored) {
-            if (stored.length() > LONGEST_DIGEST) {
+            if (length(stored) > LONGEST_DIGEST) {
                 throw new IllegalArgumentException("a long digest");
             }
             if (dots(stored) == DIGEST_PARTS - 1) {

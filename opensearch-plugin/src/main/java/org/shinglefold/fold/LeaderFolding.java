@@ -63,7 +63,7 @@ public final class LeaderFolding {
     }
 
     private Candidate candidate(Row row) {
-        Fingerprint fingerprint = Fingerprint.of(row, scheme);
+        Fingerprint fingerprint = Fingerprint.of(row, scheme, matcher.needsSupershingles());
         int place = counts.count(fingerprint);
         double[] scopes = new double[options.scopes().size()];
         for (int at = 0; at < scopes.length; at++) {

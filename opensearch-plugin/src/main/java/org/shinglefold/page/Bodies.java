@@ -82,6 +82,7 @@ public final class Bodies {
         for (FieldAndFormat field : list(of.fetchFields())) {
             to.fetchField(field.field, field.format);
         }
+        list(of.scriptFields()).forEach(one -> to.scriptField(one.fieldName(), one.script(), one.ignoreFailure()));
     }
 
     /** Makes a request one for a window: so many hits, in a total order, with the fields that folding reads. */
@@ -100,8 +101,13 @@ public final class Bodies {
             }
             return;
         }
-        // Without ids, which engines keep with the sources: that takes a third of the time.
-        source.fetchSource(false).storedFields(List.of("_none_"));
+        if (plan.needsSupershingles()) {
+            // They have no doc values.
+            source.fetchSource(plan.supershingles(), null);
+        } else {
+            // Without ids, which engines keep with the sources: that takes a third of the time.
+            source.fetchSource(false).storedFields(List.of("_none_"));
+        }
         plan.fields().forEach(source::docValueField);
         source.docValueField(Plan.SEQ_NO);
     }
@@ -151,7 +157,6 @@ public final class Bodies {
         }
         list(all.indexBoosts()).forEach(one -> source.indexBoost(one.getIndex(), one.getBoost()));
         sorts(all).forEach(source::sort);
-        list(all.scriptFields()).forEach(one -> source.scriptField(one.fieldName(), one.script(), one.ignoreFailure()));
         if (!first) {
             return source;
         }

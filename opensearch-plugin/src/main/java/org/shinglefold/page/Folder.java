@@ -1,18 +1,23 @@
 package org.shinglefold.page;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import org.opensearch.OpenSearchException;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
+import org.opensearch.action.search.ShardSearchFailure;
 import org.opensearch.core.action.ActionListener;
+import org.opensearch.core.rest.RestStatus;
 import org.opensearch.index.seqno.SequenceNumbers;
 import org.opensearch.search.SearchHit;
 import org.opensearch.transport.client.Client;
@@ -22,7 +27,7 @@ public final class Folder {
     private final Client client;
     private final ActionListener<SearchResponse> listener;
     private Reading reading;
-    private boolean answered;
+    private boolean answered, compared;
 
     private record Key(String index, long number, String digest) {}
 
@@ -35,7 +40,7 @@ public final class Folder {
     /** Folds the hits of an answer. */
     public void fold(SearchResponse answer) {
         proceed(() -> !plan().folds() ? Page.unfolded(answer, plan(), plan().reason())
-            : plan().onShard() ? take(answer) : step(answer));
+            : compared(answer, plan().onShard() ? this::take : this::step));
     }
 
     private Plan plan() {
@@ -158,7 +163,23 @@ public final class Folder {
     }
 
     private SearchResponse search(SearchRequest request, Function<SearchResponse, SearchResponse> then) {
-        send(request, answer -> proceed(() -> then.apply(answer)), this::giveUp);
+        send(request, answer -> proceed(() -> compared(answer, then)), this::giveUp);
+        return null;
+    }
+
+    /**
+     * Goes on with an answer. Where shards refuse what it asks of its hits, the search itself may ask less of them: its
+     * own page is returned if fewer shards fail for it.
+     */
+    private SearchResponse compared(SearchResponse answer, Function<SearchResponse, SearchResponse> then) {
+        Optional<ShardSearchFailure> refusal = Arrays.stream(answer.getShardFailures())
+            .filter(one -> one.status() == RestStatus.BAD_REQUEST).findFirst();
+        if (compared || refusal.isEmpty()) {
+            return then.apply(answer);
+        }
+        compared = true;
+        send(Bodies.plain(plan()), plain -> proceed(() -> plain.getFailedShards() < answer.getFailedShards()
+            ? Page.unfolded(plain, plan(), reason(refusal.get().getCause())) : then.apply(answer)), this::giveUp);
         return null;
     }
 
@@ -209,11 +230,16 @@ public final class Folder {
             fail(error);
             return;
         }
-        String reason = "the hits could not be folded: " + error.getMessage();
         try {
-            send(Bodies.plain(plan()), found -> answer(Page.unfolded(found, plan(), reason)), this::fail);
+            send(Bodies.plain(plan()), found -> answer(Page.unfolded(found, plan(), reason(error))), this::fail);
         } catch (RuntimeException worse) {
             fail(worse);
         }
+    }
+
+    private static String reason(Throwable error) {
+        OpenSearchException root = OpenSearchException.guessRootCauses(error)[0];
+        String cause = root.getCause() == null ? "" : ": " + root.getCause().getMessage();
+        return "the hits could not be folded: " + root.getMessage() + cause;
     }
 }

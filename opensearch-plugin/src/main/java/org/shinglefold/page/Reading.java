@@ -5,6 +5,7 @@ import java.util.List;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.common.document.DocumentField;
+import org.opensearch.common.xcontent.support.XContentMapValues;
 import org.opensearch.search.SearchHit;
 import org.shinglefold.fold.FoldedWindow;
 import org.shinglefold.fold.LeaderFolding;
@@ -143,7 +144,7 @@ final class Reading {
                 }
                 end = count;
             }
-            folding.add(Arrays.stream(hits, begin, end).map(Reading::row).toList());
+            folding.add(Arrays.stream(hits, begin, end).map(this::rowWithSource).toList());
             begin = end;
         }
     }
@@ -175,6 +176,17 @@ final class Reading {
 
     private Object[] sort(int place) {
         return hits[place].getSortValues();
+    }
+
+    /** Returns the doc values of a hit, and its supershingles, which have none. */
+    private Row rowWithSource(SearchHit hit) {
+        Row values = row(hit);
+        if (plan.whole() || !plan.needsSupershingles()) {
+            return values;
+        }
+        List<Object> words = hit.hasSource()
+            ? XContentMapValues.extractRawValues(plan.supershingles(), hit.getSourceAsMap()) : List.of();
+        return name -> name.equals(plan.supershingles()) ? words : values.values(name);
     }
 
     /** Returns the doc values of a hit. */

@@ -108,12 +108,14 @@ final class FoldRequestProcessor extends AbstractProcessor
             if (keywords) {
                 RequestCheck.checkSupershingles(request.source());
             }
-            boolean whole = keywords || RequestCheck.needsWholeHits(request.source());
+            List<String> fields = Plan.fields(known.scheme(), options);
+            boolean whole = RequestCheck.needsWholeHits(request.source());
             if (whole) {
-                RequestCheck.checkForms(request.source(), Plan.fields(known.scheme(), options));
+                RequestCheck.checkForms(request.source(), fields);
             }
             // Of sorted hits the scores come with the fetch.
-            boolean onShard = known.shards() == 1 && !keywords && !request.source().trackScores();
+            boolean onShard = known.shards() == 1 && !request.source().trackScores()
+                && !(whole && RequestCheck.showsFields(request.source(), fields));
             return new Plan(request, options, known.scheme(), "", known.shards(), known.most(), whole, onShard, task);
         } catch (IndexFacts.Unfoldable trouble) {
             return Plan.unfolded(request, options, scheme, trouble.getMessage(), task);

@@ -134,10 +134,15 @@ final class RequestCheck {
 
     /** Returns whether only the search itself returns its hits as requested, not a fetch by their numbers. */
     static boolean needsWholeHits(SearchSourceBuilder source) {
-        boolean scripts = source.scriptFields() != null && !source.scriptFields().isEmpty();
-        return scripts || source.highlighter() != null || Boolean.TRUE.equals(source.explain()) || source.profile()
+        return source.highlighter() != null || Boolean.TRUE.equals(source.explain()) || source.profile()
             || source.storedFields() != null
             || ADDING.matcher(String.valueOf(source.query()) + source.postFilter()).find();
+    }
+
+    /** Returns whether a request returns some of these as {@code fields}, which then hide the doc values. */
+    static boolean showsFields(SearchSourceBuilder source, List<String> names) {
+        return source.fetchFields() != null && source.fetchFields().stream()
+            .anyMatch(one -> names.stream().anyMatch(name -> Regex.simpleMatch(one.field, name)));
     }
 
     /** Refuses other forms of fields that folding reads, where each hit comes with all that the request returns. */

@@ -27,6 +27,7 @@ import org.opensearch.search.query.QuerySearchResult;
 import org.shinglefold.fold.FoldOptions;
 import org.shinglefold.fold.FoldedWindow;
 import org.shinglefold.fold.LeaderFolding;
+import org.shinglefold.fold.Matcher;
 import org.shinglefold.fold.Row;
 import org.shinglefold.fold.Scheme;
 import org.shinglefold.page.Plan;
@@ -73,7 +74,7 @@ final class ShardFolding implements SearchOperationListener {
         }
         FoldOptions options = OptionsParser.parse(ext.options());
         LeaderFolding folding = new LeaderFolding(scheme, options);
-        List<Row> rows = rows(context, found.scoreDocs, Plan.fields(scheme, options));
+        List<Row> rows = rows(context, found.scoreDocs, Plan.fields(scheme, options), keywords(scheme, options));
         for (int begin = 0; begin < rows.size(); begin += options.window()) {
             folding.add(rows.subList(begin, Math.min(rows.size(), begin + options.window())));
         }
@@ -87,8 +88,14 @@ final class ShardFolding implements SearchOperationListener {
         context.addSearchExt(ext.with(new ShardFoldExt.Result(window, places)));
     }
 
-    /** Returns the doc values of hits as a search with {@code docvalue_fields} does. */
-    private static List<Row> rows(SearchContext context, ScoreDoc[] docs, List<String> fields) throws IOException {
+    /** Returns the field of supershingles, which has no doc values; empty if they are not needed. */
+    private static String keywords(Scheme scheme, FoldOptions options) {
+        return new Matcher(scheme, options).needsSupershingles() ? scheme.field() + ".supershingles" : "";
+    }
+
+    /** Returns the doc values of hits as a search with {@code docvalue_fields} does, and one field from sources. */
+    private static List<Row> rows(SearchContext context, ScoreDoc[] docs, List<String> fields, String stored)
+        throws IOException {
         Map<String, DocValueFetcher> fetchers = new HashMap<>();
         for (String name : fields) {
             MappedFieldType type = context.mapperService().fieldType(name);
@@ -114,6 +121,9 @@ final class ShardFolding implements SearchOperationListener {
             Map<String, List<Object>> values = new HashMap<>();
             for (Map.Entry<String, DocValueFetcher> one : fetchers.entrySet()) {
                 values.put(one.getKey(), one.getValue().fetchValues(place));
+            }
+            if (!stored.isEmpty()) {
+                values.put(stored, place.extractRawValues(stored));
             }
             rows[at] = name -> values.getOrDefault(name, List.of());
         }
