@@ -270,7 +270,7 @@ class KnownIndices:
     def switched(
         self, index: SignedIndex, stored_in: str, headers: Mapping[str, str]
     ) -> Steps[SignedIndex | None]:
-        """Return the index that stored a document, if it was signed by the recipe of another one; else None.
+        """Return the index that stored a document, if it was signed for another one; else None.
 
         An alias may have been switched since its mappings were read, so they are read again.
 
@@ -292,7 +292,8 @@ class KnownIndices:
                 # A role may know the alias only.
                 return None
             stored = self._new_target(stored_in, headers, found, found, when)
-        if stored is not None and stored.recipe == index.recipe:
+        # What was read of another index says nothing of the document here.
+        if stored is not None and stored.recipe == index.recipe and index.stored_in == index.name:
             return None
         self._targets.drop(index.name, headers)
         self._behind.drop(index.name, headers)
@@ -302,6 +303,17 @@ class KnownIndices:
                 "between have fingerprints that nothing reads"
             )
         return stored
+
+    def target_again(self, index: SignedIndex, headers: Mapping[str, str]) -> Steps[SignedIndex]:
+        """Return the index of a write that met a conflict, as its alias may write to another one now.
+
+        Raises:
+            As ``target``.
+        """
+        if index.stored_in == index.name:
+            return index
+        self._targets.drop(index.name, headers)
+        return (yield from self.target(index.name, headers)) or index
 
     def _new_target(
         self,

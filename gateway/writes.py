@@ -109,8 +109,7 @@ class SignedWrites:
         update = yield Work(partial(UpdateRequest.of, index, id_, body))
         if not update.script and not update.needs_document and update.body == body:
             return None
-        answer = yield from self._updated(update, request)
-        return (yield from self._follow_alias(index, request, answer))
+        return (yield from self._updated(update, request))
 
     def _follow_alias(
         self, index: SignedIndex, request: RestRequest, answer: RestResponse
@@ -128,9 +127,11 @@ class SignedWrites:
         """Send an update, again while others change its document, and return the engine's response."""
         name, id_ = update.index.name, update.id
         if update.script:
-            return (yield from _update_by_script(update, request))
+            answer = yield from _update_by_script(update, request)
+            return (yield from self._follow_alias(update.index, request, answer))
         if not update.needs_document or refuses_retries(request.parameters):
-            return (yield from send(replace(request, body=write_value(update.body))))
+            answer = yield from send(replace(request, body=write_value(update.body)))
+            return (yield from self._follow_alias(update.index, request, answer))
         own_guard = "if_seq_no" in request.parameters
         answer, again = RestResponse(_CONFLICT, None), True
         rounds = max(ROUNDS, whole_number(request.parameters.get("retry_on_conflict")))
@@ -138,9 +139,11 @@ class SignedWrites:
             answer, again = yield from self._update_once(update, request, own_guard=own_guard)
             if not again:
                 break
+            index = yield from self._indices.target_again(update.index, request.headers)
+            update = replace(update, index=index)
         if again and not answer.failed:
             warn_stale(name, id_, "it is stored, and can't be found")
-        return answer
+        return (yield from self._follow_alias(update.index, request, answer))
 
     def _update_once(
         self, update: UpdateRequest, request: RestRequest, *, own_guard: bool

@@ -85,6 +85,16 @@ class SignedBulks:
             for item in items:
                 item.index = index if item.name == name else item.index
 
+    def _find_indices_again(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
+        """Find the indices of updates that met a conflict, as their aliases may write to others now."""
+        for name in dict.fromkeys(item.name for item in items):
+            same = [item for item in items if item.name == name]
+            assert same[0].index is not None
+            index = yield from self._indices.target_again(same[0].index, request.headers)
+            for item in same:
+                assert item.update is not None
+                item.index, item.update = index, replace(item.update, index=index)
+
     def _send_segments(self, request: RestRequest, items: Sequence[BulkItem]) -> Steps[RestResponse]:
         """Send actions one segment after the other, and return the answers to all in order."""
         segments: list[BulkSegment] = []
@@ -186,6 +196,8 @@ class SignedBulks:
         rounds = 0
         while waiting:
             try:
+                if rounds:
+                    yield from self._find_indices_again(waiting, request)
                 answer = yield from self._send_once(request, waiting)
             except Exception as error:
                 if first is None and not begun:

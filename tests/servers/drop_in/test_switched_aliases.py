@@ -82,3 +82,49 @@ def test_an_index_without_a_recipe_is_told(kit, switched):
     assert plain(answer)["result"] == "created"
     write(kit, alias, WRITES["a document"])
     assert FIELD not in kit.plain.get(index=new, id="1")["_source"]
+
+
+#: Updates of a document that has the same version in both indices, of one that has not, and of a new one.
+UPDATES = {
+    "an update": [UPDATE, {"doc": {"title": OTHER}}],
+    "an update of another version": [{"update": {"_id": "1"}}, {"doc": {"title": OTHER}}],
+    "an upsert of what is there": [
+        {"update": {"_id": "3"}},
+        {"doc": {"title": OTHER}, "doc_as_upsert": True},
+    ],
+    "a bulk": [
+        *(UPDATE, {"doc": {"title": OTHER}}, {"update": {"_id": "1"}}, {"doc": {"title": OTHER}}),
+        *({"update": {"_id": "3"}}, {"doc": {"title": OTHER}, "doc_as_upsert": True}),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_updates_merge_the_document_of_the_index_that_is_written_to_now(kit, server, new_index, name):
+    """As after a rollover: the alias has both indices, which have documents with the same ids."""
+    old, new = new_index(MAPPINGS), new_index(MAPPINGS)
+    alias = f"{new}-alias"
+    for index, ids, body in ((old, ("0", "1"), TEXT), (new, ("0", "3", "1"), OTHER)):
+        shinglefold.setup(server.url, index, text=["title", "body"], languages=[])
+        for id_ in ids:
+            kit.client.index(index=index, id=id_, body={"title": TEXT, "body": body})
+
+    def write_to(index: str) -> None:
+        actions = [
+            {"add": {"index": one, "alias": alias, "is_write_index": one == index}} for one in (old, new)
+        ]
+        kit.plain.indices.update_aliases(body={"actions": actions})
+
+    write_to(old)
+    kit.client.update(index=alias, id="1", body={"doc": {"title": OTHER}}, refresh=True)
+    write_to(new)
+    answers = write(kit, alias, UPDATES[name])
+    assert {(one["_index"], one.get("result")) for one in answers} == {(new, "updated")}
+    kit.engine.refresh(new)
+    found = kit.plain.search(index=new, body={"version": True})["hits"]["hits"]
+    with shinglefold.open(server.url, new) as site:
+        for hit in found:
+            (expected,) = site.sign([without_fingerprint(hit["_source"], FIELD)])
+            assert hit["_source"][FIELD] == expected[FIELD]
+    versions = {hit["_id"]: hit["_version"] for hit in found}
+    assert {one["_id"]: one["_version"] for one in answers}.items() <= versions.items()
