@@ -160,6 +160,11 @@ class _ByCaller(Generic[Value]):
                 return found[1:]
         return None
 
+    def drop(self, name: str, headers: Mapping[str, str]) -> None:
+        """Forget what a caller sees behind a name."""
+        self._known.drop(name)
+        self._known.drop((name, credentials(headers)))
+
     def put(self, name: str, headers: Mapping[str, str], behind: Mappings, when: float, value: Value) -> None:
         """Cache the value of a name, given the indices that a caller sees behind it and the time."""
         own = behind.keys() == {name}
@@ -258,6 +263,65 @@ class KnownIndices:
         when = monotonic()
         found = yield from self._read(name)
         own = yield from self._written_mappings(name, found, headers)
+        return self._new_target(name, headers, found, own, when)
+
+    def switched(
+        self, index: SignedIndex, stored_in: str, headers: Mapping[str, str]
+    ) -> Steps[SignedIndex | None]:
+        """Return the index that stored a document, if it was signed for another one; else None.
+
+        An alias may have been switched since its mappings were read, so they are read again.
+
+        Args:
+            index: signed the document, by a name that may be an alias.
+            stored_in: the name in the answer of the engine.
+
+        Raises:
+            As ``target``.
+        """
+        if stored_in in (index.name, index.stored_in):
+            return None
+        if known := self._targets.get(stored_in, headers):
+            stored = known[0]
+        else:
+            when = monotonic()
+            found = yield from self._read(stored_in)
+            if not found:
+                # A role may know the alias only.
+                return None
+            stored = self._new_target(stored_in, headers, found, found, when)
+        # What was read of another index says nothing of the document here.
+        if stored is not None and stored.recipe == index.recipe and index.stored_in == index.name:
+            return None
+        self._targets.drop(index.name, headers)
+        self._behind.drop(index.name, headers)
+        if stored is None:
+            warn(
+                f"{index.name!r} was switched to {stored_in!r}, which has no recipe: documents written in "
+                "between have fingerprints that nothing reads"
+            )
+        return stored
+
+    def target_again(self, index: SignedIndex, headers: Mapping[str, str]) -> Steps[SignedIndex]:
+        """Return the index of a write that met a conflict, as its alias may write to another one now.
+
+        Raises:
+            As ``target``.
+        """
+        if index.stored_in == index.name:
+            return index
+        self._targets.drop(index.name, headers)
+        return (yield from self.target(index.name, headers)) or index
+
+    def _new_target(
+        self,
+        name: str,
+        headers: Mapping[str, str],
+        found: Mappings | None,
+        own: Mappings,
+        when: float,
+    ) -> SignedIndex | None:
+        """Return the index with these mappings, and cache it if it exists."""
         recipe = self._common_recipe(name, own)
         several = len(found or ()) > 1 or name.startswith("<")
         stored_in = next(iter(own)) if several and len(own) == 1 else name

@@ -370,6 +370,14 @@ def whole_number(value: Any) -> int:  # noqa: ANN401 - a parameter
         return 0
 
 
+def refuses_retries(parameters: Mapping[str, Any]) -> bool:
+    """Return whether engines refuse the ``retry_on_conflict`` of an update: no number, or beside a guard."""
+    value = parameters.get("retry_on_conflict")
+    if isinstance(value, str) and not value.lstrip("+-").isdecimal():
+        return True
+    return "if_seq_no" in parameters and whole_number(value) > 0
+
+
 def warn_stale(index: str, id_: str | None, why: str) -> None:
     """Warn that a document was updated, and its fingerprint was not."""
     warn(stale(index, id_, why))

@@ -238,8 +238,10 @@ class FoldedSearches:
         """Return the answers in order; the engine answers searches that are not folded."""
         answers: dict[int, JSON] = {}
         plain = RestResponse(200, {})
-        # An answer can't be put together of filtered ones.
-        whole = {name: value for name, value in request.parameters.items() if name != "filter_path"}
+        if outcomes or len({one.as_template for one in searches}) > 1:
+            # An answer can't be put together of filtered ones.
+            whole = {name: value for name, value in request.parameters.items() if name != "filter_path"}
+            request = replace(request, parameters=whole)
         for templates in (True, False):
             rest = [
                 place
@@ -251,8 +253,8 @@ class FoldedSearches:
                 continue
             body = b"".join(write_value(line) + b"\n" for place in rest for line in searches[place].sent())
             path = request.path if templates else request.path.removesuffix("/template")
-            plain = yield from send(replace(request, path=path, parameters=whole, body=body))
-            if plain.failed:
+            plain = yield from send(replace(request, path=path, body=body))
+            if plain.failed or (not outcomes and len(rest) == len(searches)):
                 return plain
             answers |= zip(rest, plain.body["responses"], strict=True)
         for place, outcome in outcomes.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.errors import EngineError
-from shinglefold.gateway.indices import SignedIndex, check_document
+from shinglefold.gateway.indices import KnownIndices, SignedIndex, check_document
 from shinglefold.gateway.rest import (
     RestRequest,
     Steps,
@@ -151,6 +151,33 @@ def sign_again(
     for place in waiting:
         warn_stale(index.name, documents[place][0], why)
     return answers
+
+
+def sign_if_switched(
+    indices: KnownIndices,
+    index: SignedIndex,
+    stored_in: str,
+    documents: Sequence[tuple[str, str | None]],
+    request: RestRequest,
+) -> Steps[list[JSON]]:
+    """Sign documents again if an alias was switched to an index of another recipe; see ``sign_again``.
+
+    Args:
+        index: signed them.
+        stored_in: the index in the answer of the engine.
+    """
+    try:
+        stored = yield from indices.switched(index, stored_in, request.headers)
+    except Exception as error:
+        # The documents are stored, which an error would hide.
+        for id_, _ in documents:
+            warn_stale(stored_in, id_, str(error))
+        return [{} for _ in documents]
+    if stored is None:
+        return [{} for _ in documents]
+    if stored.gated:
+        warn(f"{index.name!r} was switched to {stored_in!r}{stored.unchecked}")
+    return (yield from sign_again(stored, documents, request))
 
 
 def _sign_once(

@@ -20,6 +20,7 @@ from shinglefold.gateway.rest import (
     read_documents,
     read_object,
     read_value,
+    refuses_retries,
     send,
     warn,
     warn_stale,
@@ -32,6 +33,7 @@ from shinglefold.gateway.updates import (
     UpdateRequest,
     log_unrenewed,
     sign_again,
+    sign_if_switched,
     with_version,
 )
 from shinglefold.ingest.pipeline.pipeline import Outcome
@@ -84,6 +86,7 @@ class SignedWrites:
                 answer = yield from _admitted(index, operation, request, outcome)
             else:
                 answer = yield from send(replace(request, body=source_of(outcome, request.body, document)))
+                answer = yield from self._follow_alias(index, request, answer)
         return answer
 
     def update(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
@@ -104,11 +107,31 @@ class SignedWrites:
         if names_twice(request.body):
             return None
         update = yield Work(partial(UpdateRequest.of, index, id_, body))
+        if not update.script and not update.needs_document and update.body == body:
+            return None
+        return (yield from self._updated(update, request))
+
+    def _follow_alias(
+        self, index: SignedIndex, request: RestRequest, answer: RestResponse
+    ) -> Steps[RestResponse]:
+        """Return an answer after its document was signed again, if an alias was switched meanwhile."""
+        told = answer.body
+        if answer.failed or told.get("result") not in WRITTEN or not {"_index", "_id"} <= told.keys():
+            return answer
+        routing = request.parameters.get("routing")
+        documents = [(told["_id"], None if routing is None else str(routing))]
+        (renewed,) = yield from sign_if_switched(self._indices, index, told["_index"], documents, request)
+        return replace(answer, body=with_version(told, renewed)) if renewed else answer
+
+    def _updated(self, update: UpdateRequest, request: RestRequest) -> Steps[RestResponse]:
+        """Send an update, again while others change its document, and return the engine's response."""
+        name, id_ = update.index.name, update.id
         if update.script:
-            return (yield from _update_by_script(update, request))
-        if not update.needs_document:
-            bare = None if update.body == body else replace(request, body=write_value(update.body))
-            return None if bare is None else (yield from send(bare))
+            answer = yield from _update_by_script(update, request)
+            return (yield from self._follow_alias(update.index, request, answer))
+        if not update.needs_document or refuses_retries(request.parameters):
+            answer = yield from send(replace(request, body=write_value(update.body)))
+            return (yield from self._follow_alias(update.index, request, answer))
         own_guard = "if_seq_no" in request.parameters
         answer, again = RestResponse(_CONFLICT, None), True
         rounds = max(ROUNDS, whole_number(request.parameters.get("retry_on_conflict")))
@@ -116,9 +139,11 @@ class SignedWrites:
             answer, again = yield from self._update_once(update, request, own_guard=own_guard)
             if not again:
                 break
+            index = yield from self._indices.target_again(update.index, request.headers)
+            update = replace(update, index=index)
         if again and not answer.failed:
             warn_stale(name, id_, "it is stored, and can't be found")
-        return answer
+        return (yield from self._follow_alias(update.index, request, answer))
 
     def _update_once(
         self, update: UpdateRequest, request: RestRequest, *, own_guard: bool

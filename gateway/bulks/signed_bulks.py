@@ -19,6 +19,7 @@ from shinglefold.gateway.rest import (
     names_twice,
     read_documents,
     read_value,
+    refuses_retries,
     send,
     status_of,
     warn,
@@ -32,6 +33,7 @@ from shinglefold.gateway.updates import (
     UpdateRequest,
     log_unrenewed,
     sign_again,
+    sign_if_switched,
     with_version,
 )
 from shinglefold.gateway.writes import DROPPED, check_pipeline, inserted, source_of, warn_unread
@@ -70,7 +72,7 @@ class SignedBulks:
         if not any(item.answer or item.update or item.gate or item.script for item in items):
             answer = yield from send(replace(request, body=_body(items)))
             _warn_unread(items, request, answer)
-            return answer
+            return (yield from self._follow_aliases(items, request, answer))
         # An answer can't be put together of filtered ones.
         whole = {name: value for name, value in request.parameters.items() if name != "filter_path"}
         return (yield from self._send_segments(replace(request, parameters=whole), items))
@@ -82,6 +84,16 @@ class SignedBulks:
                 check_pipeline(request.parameters, name)
             for item in items:
                 item.index = index if item.name == name else item.index
+
+    def _find_indices_again(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
+        """Find the indices of updates that met a conflict, as their aliases may write to others now."""
+        for name in dict.fromkeys(item.name for item in items):
+            same = [item for item in items if item.name == name]
+            assert same[0].index is not None
+            index = yield from self._indices.target_again(same[0].index, request.headers)
+            for item in same:
+                assert item.update is not None
+                item.index, item.update = index, replace(item.update, index=index)
 
     def _send_segments(self, request: RestRequest, items: Sequence[BulkItem]) -> Steps[RestResponse]:
         """Send actions one segment after the other, and return the answers to all in order."""
@@ -107,7 +119,35 @@ class SignedBulks:
         }
         joined = replace(answers[0], status=200, body=body)
         _warn_unread(items, request, joined)
-        return joined
+        return (yield from self._follow_aliases(items, request, joined))
+
+    def _follow_aliases(
+        self, items: Sequence[BulkItem], request: RestRequest, answer: RestResponse
+    ) -> Steps[RestResponse]:
+        """Return an answer after documents were signed again whose alias was switched meanwhile."""
+        if answer.failed or len(answer.body.get("items") or ()) != len(items):
+            return answer
+        told = [next(iter(one.values())) for one in answer.body["items"]]
+        switched: dict[tuple[int, str], list[int]] = {}
+        for place, (item, one) in enumerate(zip(items, told, strict=True)):
+            index, stored_in = item.index, one.get("_index")
+            if index is None or item.gate is not None or stored_in in (None, index.name):
+                continue
+            if one.get("result") in WRITTEN and "_id" in one:
+                switched.setdefault((id(index), stored_in), []).append(place)
+        for (_, stored_in), places in switched.items():
+            index = items[places[0]].index
+            assert index is not None
+            documents = [(told[place]["_id"], items[place].route) for place in places]
+            renewed = yield from sign_if_switched(self._indices, index, stored_in, documents, request)
+            for place, one in zip(places, renewed, strict=True):
+                told[place] = with_version(told[place], one)
+        if not switched:
+            return answer
+        made = [{item.verb: one} for item, one in zip(items, told, strict=True)]
+        return (
+            answer if made == answer.body["items"] else replace(answer, body={**answer.body, "items": made})
+        )
 
     def prepare(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
         """Sign the documents of ``index`` and ``create``, and find the updates that need stored ones.
@@ -156,6 +196,8 @@ class SignedBulks:
         rounds = 0
         while waiting:
             try:
+                if rounds:
+                    yield from self._find_indices_again(waiting, request)
                 answer = yield from self._send_once(request, waiting)
             except Exception as error:
                 if first is None and not begun:
@@ -269,7 +311,7 @@ def _prepare(items: Sequence[BulkItem]) -> None:
         check_pipeline(item.metadata, item.name)
         if item.verb != "update" or item.id is None or (body := _source(item)) is None:
             continue
-        if names_twice(item.lines[1]):
+        if names_twice(item.lines[1]) or refuses_retries(item.metadata):
             # The engine refuses it.
             continue
         update = UpdateRequest.of(item.index, item.id, body)

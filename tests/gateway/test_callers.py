@@ -1,11 +1,13 @@
 """What one caller sees of indices is not kept for others; what differs with each request is no caller."""
 
 import json
+import warnings
 
 import pytest
 from support.interceptor import Script, with_note
 
 from shinglefold.api.index_options import IndexOptions
+from shinglefold.errors import EngineUnavailable, PermissionDenied
 from shinglefold.gateway import Interceptor
 from shinglefold.gateway.indices import credentials
 from shinglefold.gateway.rest import RestRequest, RestResponse, Send, path_of
@@ -95,6 +97,24 @@ def test_an_index_is_the_same_for_all_callers(site):
     for caller in (*CALLERS, *CALLERS):
         ask(interceptor, seen, caller, "/site/_doc/1", b'{"title": "a bridge"}')
     assert seen.asked == 1
+
+
+@pytest.mark.parametrize(("error", "warned"), [(PermissionDenied("no"), 0), (EngineUnavailable("lost"), 1)])
+def test_an_index_behind_an_alias_that_cannot_be_read_fails_no_write(site, error, warned):
+    class Behind(Seen):
+        def __call__(self, request):
+            if isinstance(request, Call) and request.arguments == ("site-2",):
+                raise error
+            if isinstance(request, Send):
+                return RestResponse(201, {"_index": "site-2", "_id": "1", "result": "created"})
+            return super().__call__(request)
+
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = ask(interceptor, Behind(site, {"site-1": True}), "one", "/pages/_doc/1", b'{"title": "a"}')
+    assert (found.status, found.body["_index"]) == (201, "site-2")
+    assert sum("site-2" in str(one.message) and "lost" in str(one.message) for one in caught) == warned
 
 
 @pytest.mark.parametrize("index", ["site", "si*", "pages"])

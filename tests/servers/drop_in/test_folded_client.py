@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from support.clients import plain
-from support.drop_in import BRIDGE, FIELD, FOLDED, MAPPINGS, OTHER, TEXT, search, signed
+from support.drop_in import BRIDGE, FIELD, FOLDED, MAPPINGS, OTHER, TEXT, search, signed, unasked
 
 import shinglefold
 from shinglefold import fold, unfold
@@ -63,7 +63,7 @@ def test_parameters_of_the_address_hold(kit):
 def test_always_folds_what_can_be_folded_and_leaves_the_rest(kit):
     client = kit.wrapped(fold(kit.given, always=True))
     names = kit.names
-    assert search(client, names.read, BRIDGE) == plain(kit.sites[names.read].search(BRIDGE))
+    assert search(client, names.read, BRIDGE) == unasked(plain(kit.sites[names.read].search(BRIDGE)))
     for body in ({**BRIDGE, "ext": {"dedup": False}}, {**BRIDGE, "collapse": {"field": "views"}}):
         bare = {key: value for key, value in body.items() if key != "ext"}
         assert search(client, names.read, body) == search(kit.plain, names.read, bare)
@@ -80,7 +80,7 @@ def test_an_index_says_that_searches_are_folded_unasked(kit, server):
     try:
         shinglefold.setup(server.url, names.read, text=["title", "body"], fold=True)
         client = kit.wrapped(fold(kit.given))
-        expected = plain(kit.sites[names.read].search(BRIDGE))
+        expected = unasked(plain(kit.sites[names.read].search(BRIDGE)))
         assert search(client, names.read, BRIDGE) == expected
         assert search(client, f"{names.read},{names.bare}", BRIDGE)["dedup"]["mode"]
         for body in ({**BRIDGE, "ext": {"dedup": False}}, {**BRIDGE, "collapse": {"field": "views"}}):
@@ -135,7 +135,7 @@ def test_templates_are_folded_as_the_searches_in_them(kit, rendered, name):
     assert answer_of(kit.client, names.read, body) == expected
     always = kit.wrapped(fold(kit.given, always=True))
     if name == "not asked":
-        assert answer_of(always, names.read, body) == plain(site.search(BRIDGE))
+        assert answer_of(always, names.read, body) == unasked(plain(site.search(BRIDGE)))
         assert answer_of(always, names.bare, body) == search(kit.plain, names.bare, BRIDGE)
     lines = [
         {"index": names.read},
@@ -229,6 +229,12 @@ def test_several_searches_at_once(kit):
     ask = {"body": bare} if kit.product == "opensearch" else {"searches": bare}
     assert plain(kit.plain.msearch(**ask))["responses"][1:5] == found[1:5]
     assert [one.get("status") for one in found] == [200, 200, 200, 404, 400, 200]
+    # Where none is folded, a filter holds.
+    several = [{"index": names.read}, BRIDGE, {"index": names.read}, {**BRIDGE, "ext": {"dedup": False}}]
+    ask = {"body": several} if kit.product == "opensearch" else {"searches": several}
+    found = plain(kit.client.msearch(**ask, filter_path="responses.hits.hits._id"))
+    ids = [{"_id": hit["_id"]} for hit in search(kit.plain, names.read, BRIDGE)["hits"]["hits"]]
+    assert found == {"responses": [{"hits": {"hits": ids}}] * 2}
 
 
 def test_an_index_without_a_recipe_is_answered_as_by_the_plain_client(kit):

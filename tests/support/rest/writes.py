@@ -113,6 +113,13 @@ DOCUMENTS: Mapping[str, Row] = {
         post("/INDEX/_update/u1?retry_on_conflict=3&refresh=true", {"doc": {"title": "y"}}),
         post("/INDEX/_update/u1?pretty", {"doc": {"title": "z"}}),
     ),
+    "update, retries": (
+        put("/INDEX/_doc/u6", PAGE),
+        post("/INDEX/_update/u6?retry_on_conflict=x", {"doc": {"title": "y"}}),
+        post("/INDEX/_update/u6?retry_on_conflict=3&if_seq_no=1&if_primary_term=1", {"doc": {"title": "y"}}),
+        post("/INDEX/_update/u7?retry_on_conflict=x", {"doc": {"title": "y"}, "doc_as_upsert": True}),
+        get("/INDEX/_source/u6"),
+    ),
     "update, missing": post("/INDEX/_update/absent", {"doc": {"title": "x"}}),
     "update, upserts": (
         post("/INDEX/_update/u2", {"doc": {"title": "x"}, "doc_as_upsert": True}),
@@ -250,6 +257,12 @@ BULKS: Mapping[str, Row] = {
     "parameters": _bulk(_of("index", "pa"), PAGE, target="/_bulk?refresh=wait_for&timeout=5s&wait_for_active_shards=1&routing=r&require_alias=false"),
     "a missing pipeline": _bulk(_of("index", "mp"), PAGE, target="/_bulk?pipeline=absent"),
     "GET": get("/_bulk", [_of("index", "ge"), PAGE]),
+    "retries of nonsense": (
+        _bulk(_of("index", "re"), PAGE),
+        _bulk(_of("update", "re", retry_on_conflict="x"), {"doc": {"title": "y"}}),
+        _bulk(_of("update", "re", retry_on_conflict="2"), {"doc": {"title": "y"}}),
+        _bulk(_of("update", "re", retry_on_conflict=3, if_seq_no=1, if_primary_term=1), {"doc": {"title": "z"}}),
+    ),
     "updates of one document": (
         _bulk(_of("index", "ud"), PAGE, *[line for number in range(5) for line in (_of("update", "ud"), {"doc": {"title": f"t{number}"}})]),
         get("/INDEX/_doc/ud"),

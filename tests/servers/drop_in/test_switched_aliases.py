@@ -1,0 +1,130 @@
+"""An alias is switched to another index while a folded client still has the recipe of the first one."""
+
+from typing import Any
+
+import pytest
+from support.clients import plain
+from support.drop_in import FIELD, FOLDED, MAPPINGS, OTHER, TEXT, search
+
+import shinglefold
+from shinglefold.model.stored_fingerprint import without_fingerprint
+
+DOCUMENT = {"title": OTHER, "body": TEXT}
+INDEX = {"index": {"_id": "1"}}
+UPDATE = {"update": {"_id": "0"}}
+#: The first write after the switch; document 0 is there before.
+WRITES: dict[str, list[Any]] = {
+    "a document": [INDEX, DOCUMENT],
+    "an update": [UPDATE, {"doc": {"title": TEXT}}],
+    "an update of what the first recipe does not read": [UPDATE, {"doc": {"body": OTHER, FIELD: {"x": 1}}}],
+    "an upsert": [{"update": {"_id": "1"}}, {"doc": {"title": TEXT}, "doc_as_upsert": True}],
+    "a bulk": [INDEX, DOCUMENT, {"create": {}}, {"title": TEXT}],
+    "a bulk with an update": [UPDATE, {"doc": {"title": TEXT}}, INDEX, DOCUMENT, {"delete": {"_id": "2"}}],
+}
+
+
+def write(kit: Any, alias: str, lines: list[Any]) -> list[dict[str, Any]]:
+    """Write by the request for one document if there is one, and return the answer to each action."""
+    if len(lines) > 2:
+        ask = {"body": lines} if kit.product == "opensearch" else {"operations": lines}
+        answer = kit.client.bulk(index=alias, **ask, refresh=True)
+        return [next(iter(item.values())) for item in answer["items"]]
+    ((verb, named),) = lines[0].items()
+    sent = getattr(kit.client, verb)(index=alias, id=named["_id"], body=lines[1], refresh=True)
+    return [sent]
+
+
+@pytest.fixture
+def switched(kit, server, new_index):
+    """A function that makes an alias, writes by it, and switches it; it returns the names."""
+
+    def switch(*, recipe: bool = True) -> tuple[str, str]:
+        old, new = new_index(MAPPINGS), new_index(MAPPINGS)
+        alias = f"{new}-alias"
+        shinglefold.setup(server.url, old, text=["title"], languages=[])
+        if recipe:
+            shinglefold.setup(server.url, new, text=["title", "body"], languages=[], preset="classic")
+            kit.client.index(index=new, id="0", body=DOCUMENT)
+            kit.client.index(index=new, id="2", body=DOCUMENT)
+        kit.plain.indices.put_alias(index=old, name=alias)
+        kit.client.index(index=alias, id="0", body=DOCUMENT, refresh=True)
+        assert search(kit.client, alias, FOLDED)["dedup"]["mode"] == "window"
+        actions = [{"remove": {"index": old, "alias": alias}}, {"add": {"index": new, "alias": alias}}]
+        kit.plain.indices.update_aliases(body={"actions": actions})
+        return alias, new
+
+    return switch
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_documents_are_signed_for_the_index_that_stores_them(kit, server, switched, name):
+    alias, new = switched()
+    answers = write(kit, alias, WRITES[name])
+    assert {one["_index"] for one in answers} == {new}
+    kit.engine.refresh(new)
+    found = kit.plain.search(index=new, body={"version": True, "seq_no_primary_term": True})["hits"]["hits"]
+    with shinglefold.open(server.url, new) as site:
+        for hit in found:
+            (expected,) = site.sign([without_fingerprint(hit["_source"], FIELD)])
+            left = {key: value for key, value in hit["_source"][FIELD].items() if value is not None}
+            assert left == expected[FIELD]
+    versions = {hit["_id"]: (hit["_version"], hit["_seq_no"]) for hit in found}
+    told = {one["_id"]: (one["_version"], one["_seq_no"]) for one in answers if one["result"] != "deleted"}
+    assert told.items() <= versions.items()
+    # Searches by the alias have the new recipe, too.
+    assert search(kit.client, alias, {**FOLDED, "query": {"match_all": {}}})["dedup"]["other_schemes"] == {}
+
+
+def test_an_index_without_a_recipe_is_told(kit, switched):
+    alias, new = switched(recipe=False)
+    with pytest.warns(UserWarning, match=f"{alias}' was switched to '{new}', which has no recipe"):
+        (answer,) = write(kit, alias, WRITES["a document"])
+    assert plain(answer)["result"] == "created"
+    write(kit, alias, WRITES["a document"])
+    assert FIELD not in kit.plain.get(index=new, id="1")["_source"]
+
+
+#: Updates of a document that has the same version in both indices, of one that has not, and of a new one.
+UPDATES = {
+    "an update": [UPDATE, {"doc": {"title": OTHER}}],
+    "an update of another version": [{"update": {"_id": "1"}}, {"doc": {"title": OTHER}}],
+    "an upsert of what is there": [
+        {"update": {"_id": "3"}},
+        {"doc": {"title": OTHER}, "doc_as_upsert": True},
+    ],
+    "a bulk": [
+        *(UPDATE, {"doc": {"title": OTHER}}, {"update": {"_id": "1"}}, {"doc": {"title": OTHER}}),
+        *({"update": {"_id": "3"}}, {"doc": {"title": OTHER}, "doc_as_upsert": True}),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_updates_merge_the_document_of_the_index_that_is_written_to_now(kit, server, new_index, name):
+    """As after a rollover: the alias has both indices, which have documents with the same ids."""
+    old, new = new_index(MAPPINGS), new_index(MAPPINGS)
+    alias = f"{new}-alias"
+    for index, ids, body in ((old, ("0", "1"), TEXT), (new, ("0", "3", "1"), OTHER)):
+        shinglefold.setup(server.url, index, text=["title", "body"], languages=[])
+        for id_ in ids:
+            kit.client.index(index=index, id=id_, body={"title": TEXT, "body": body})
+
+    def write_to(index: str) -> None:
+        actions = [
+            {"add": {"index": one, "alias": alias, "is_write_index": one == index}} for one in (old, new)
+        ]
+        kit.plain.indices.update_aliases(body={"actions": actions})
+
+    write_to(old)
+    kit.client.update(index=alias, id="1", body={"doc": {"title": OTHER}}, refresh=True)
+    write_to(new)
+    answers = write(kit, alias, UPDATES[name])
+    assert {(one["_index"], one.get("result")) for one in answers} == {(new, "updated")}
+    kit.engine.refresh(new)
+    found = kit.plain.search(index=new, body={"version": True})["hits"]["hits"]
+    with shinglefold.open(server.url, new) as site:
+        for hit in found:
+            (expected,) = site.sign([without_fingerprint(hit["_source"], FIELD)])
+            assert hit["_source"][FIELD] == expected[FIELD]
+    versions = {hit["_id"]: hit["_version"] for hit in found}
+    assert {one["_id"]: one["_version"] for one in answers}.items() <= versions.items()
