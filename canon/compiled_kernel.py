@@ -6,6 +6,7 @@ One function without type hints: numba infers the types, and optimizes best with
 import numpy as np
 
 from shinglefold.canon.language_detection import CONFUSABLE, MARKS, OWN, RARITY, SCRIPT_BITS
+from shinglefold.canon.normalization import DEEPEST_INDENT
 from shinglefold.canon.segmentation import AFTER_STAND_IN, BASE, LONGEST_SIGNED, LONGEST_WORD
 from shinglefold.canon.unicode_tables import (
     APOSTROPHE,
@@ -22,7 +23,7 @@ from shinglefold.canon.unicode_tables import (
 _WORD, _UNIT, _APOSTROPHE, _INVISIBLE, _COMPOSING = WORD, UNIT, APOSTROPHE, INVISIBLE, COMPOSING
 _STAND_IN, _SIGN, _HYPHEN, _SIGNED = STAND_IN, SIGN, HYPHEN, LONGEST_SIGNED
 _RARE = STAND_IN | SIGN | HYPHEN
-_LINE_END, _RETURN = 10, 13
+_LINE_END, _RETURN, _BLANK, _TAB = 10, 13, 32, 9
 _OTHER_WORDS = ((ord("0"), ord("Z")), (0x400, 0x42F))
 #: In both cases, as the kernel does not fold letters.
 _AFTER_STAND_IN = np.flatnonzero(np.isin(characters().fold, AFTER_STAND_IN)).astype(np.uint32)
@@ -141,6 +142,9 @@ def hash_block(codes, origins, declared, tables, routes, slots, known, work, res
                             if codes[after] == _RETURN:
                                 after += 1
                             if after < stop and codes[after] == _LINE_END:
+                                deepest = after + DEEPEST_INDENT
+                                while codes[after + 1] in (_BLANK, _TAB) and after < deepest:
+                                    after += 1
                                 following = codes[after + 1]
                                 odd = kinds[following] & _WORD > 0
                                 # Capitals and digits begin other words; numpy decides on all the rest.

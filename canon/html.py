@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ def _either_case(names: str) -> str:
 _BLOCKS = (
     "address|article|aside|blockquote|body|br|button|caption|center|dd|details|dialog|dir|div|dl|dt|"
     "fieldset|figcaption|figure|footer|form|h1|h2|h3|h4|h5|h6|head|header|hgroup|hr|html|img|input|legend|"
-    "li|listing|main|menu|nav|ol|optgroup|option|p|pre|section|select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul"
+    "li|listing|main|menu|nav|ol|optgroup|option|p|pre|search|section|select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul|xmp"
 )
 #: All characters that are white space, in UTF-8.
 _SPACES = "|".join(
@@ -61,10 +62,15 @@ _UNREAD += [
     "rt",
     "rtc",
     "rp",
+    "progress",
+    "meter",
 ]
+#: Icons and the like, which browsers show in a line, between words.
+_IN_LINE = "svg, iframe, object, audio, video, canvas, progress, meter"
 #: Elements with this attribute are shown later by scripts: tabs, folded sections, variants of a passage.
 _HIDDEN_ATTRIBUTE = "[hidden]:not(html, body)"
 _STYLED = "[style*='display' i]:not(html, body)"
+_LINES = re.compile("block|flex|grid|table|list-item|flow-root")
 _DISPLAY = re.compile(r"(?:^|;)\s*display\s*:\s*([\w-]+)\s*(!?)", re.IGNORECASE)
 #: Dialogs that are not open, such as requests for consent.
 _CLOSED = "dialog:not([open]), [popover]"
@@ -75,6 +81,7 @@ _UNSEEN = "[hidden], [aria-hidden], [style*='visibility' i]"
 _FOLDED_HEADING = ", ".join(
     f"{each} button" for each in ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary")
 )
+_DATE_IN_TEXT = "p time, li time, dd time, td time, blockquote time"
 #: Attributes that mark an element as hidden, a dialog or a menu, and how deeply a page's text is nested.
 _SAID_OF_FRAMES, _LEVELS = ("hidden", "style", "class", "id", "role"), 32
 #: Elements in which a page says that its own text is.
@@ -93,6 +100,7 @@ _CLOSES_ITSELF = re.compile(
     rf"<({_either_case('|'.join((*_UNREAD, 'textarea', 'xmp')))})"
     r"((?:\s+[^\s=<>/]+\s*=\s*(?:\"[^\"<]*\"|'[^'<]*'))*)\s*/>".encode()
 )
+_CDATA = re.compile(rb"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
 #: A template that browsers show in place of its parent's content.
 _SHADOW = re.compile(rb"<template(?=\s[^>]*\bshadowrootmode\s*=)", re.IGNORECASE)
 _NESTED = (
@@ -104,7 +112,13 @@ _DEEP = re.compile(rf"<(/?)(?:{_either_case(_NESTED)})(?=[\s/>])".encode())
 _DEEP_SPAN = re.compile(rb"<(/?)(?:span|[a-z]+-[a-z-]+)(?=[\s/>])", re.IGNORECASE)
 #: Pages of fewer tags, closed tags, are parsed in less than a second whatever they nest.
 _MANY, _UNCLOSED = 8192, 256
+#: A quick look for long tags, these, and what does not part their attributes.
+_LONG_RUN = re.compile(rb"[^<>]{4096}")
+_LONG_TAG = re.compile(rb"(<[a-z][^\s/<>]{0,99})([^<>]{4096,})", re.IGNORECASE)
+_QUOTED = re.compile(rb"""\"[^\"]*\"|'[^']*'""")
+_PARTS, _MANY_ATTRIBUTES = re.compile(rb"[\s/]+"), 1024
 _LIST = re.compile(r"<(/?)ul(?=[\s/>])")
+_FIGURE = re.compile(r"<(/?)fig(?:ure|caption)(?=[\s/>])")
 #: How deep browsers nest elements; deeper ones become siblings.
 _DEEPEST = 512
 
@@ -134,12 +148,15 @@ def main_markup(html: str) -> str:
     """Return the markup in which to look for a page's article, as UTF-8 can encode it.
 
     That is its ``main``, or its only ``article``, or all of the page. Lists are ``ol`` there, as
-    resiliparse takes each ``ul`` for a menu; those that are mostly links are gone.
+    resiliparse takes each ``ul`` for a menu; those that are mostly links are gone. Figures, which may be
+    tables or code, are ``div``, and dates within sentences have no element, as it drops them, too.
     """
     page = parse_html(html)
     _remove_hidden(page, keep_hidden=True)
     # resiliparse leaves out the words of these.
     page.unwrap_tags(["ruby", "rb"])
+    for node in page.css(_DATE_IN_TEXT):
+        node.unwrap()
     for node in page.css(_FOLDED_HEADING):
         if node.parent is not None and 2 * _characters(node) > _characters(node.parent):
             node.unwrap()
@@ -158,7 +175,7 @@ def main_markup(html: str) -> str:
     if root is None:
         return ""
     _show_own_text(root)
-    return _LIST.sub(r"<\1ol", root.html or "")
+    return _FIGURE.sub(r"<\1div", _LIST.sub(r"<\1ol", root.html or ""))
 
 
 def _lengths(nodes: "list[LexborNode]") -> "Iterator[tuple[LexborNode, int]]":
@@ -210,21 +227,32 @@ def parse_html(html: str) -> "LexborHTMLParser":
 
     markup = html.encode("utf-8", "ignore").replace(b"\0", b"")
     if _XHTML.search(markup, 0, _HEAD):
+        markup = _CDATA.sub(lambda data: escape(data[1].decode()).encode(), markup)
         markup = _CLOSES_ITSELF.sub(rb"<\1\2></\1>", markup)
     # A line end before the tag, which the parser keeps as text; doubled ones are removed later.
     page = LexborHTMLParser(_linear(_BLOCK_TAG.sub(b"\n<", markup)))
+    for node in page.css(_IN_LINE):
+        node.insert_before(" ")
     page.strip_tags(_UNREAD, recursive=True)
     return page
 
 
 def _linear(markup: bytes) -> bytes:
     """Return markup of the same text that takes the parser linear time."""
+    if _LONG_RUN.search(markup):
+        markup = _LONG_TAG.sub(_with_fewer_attributes, markup)
     if b"shadowrootmode" in markup:
         markup = _SHADOW.sub(b"<div", markup)
     tags = markup.count(b"<")
     if tags > _MANY or tags - 2 * markup.count(b"</") > _UNCLOSED:
         markup = _AS_SPAN_END.sub(b"</span", _AS_SPAN.sub(b"<span", markup))
     return _flat(_flat(markup, _DEEP), _DEEP_SPAN) if tags > _MANY else markup
+
+
+def _with_fewer_attributes(tag: re.Match[bytes]) -> bytes:
+    """Return a long tag without its attributes if they are very many: each is compared with all others."""
+    attributes = _PARTS.split(_QUOTED.sub(b"", tag[2]))
+    return tag[0] if len(attributes) < _MANY_ATTRIBUTES else tag[1] + b" "
 
 
 def _flat(markup: bytes, nested: re.Pattern[bytes]) -> bytes:
@@ -258,7 +286,14 @@ def _text(page: "LexborHTMLParser") -> str:
 
 def _remove_hidden(page: "LexborHTMLParser", keep_hidden: bool) -> None:
     """Remove hidden elements, unless they are most of the page."""
-    hidden = [node for node in page.css(_STYLED) if not _is_displayed(node.attributes.get("style") or "")]
+    hidden = []
+    for node in page.css(_STYLED):
+        display = _display(node.attributes.get("style") or "")
+        if display == "none":
+            hidden.append(node)
+        elif _LINES.match(display):
+            node.insert_before("\n")
+            node.insert_after("\n")
     hidden += page.css(_CLOSED)
     shown_later = page.css(_HIDDEN_ATTRIBUTE)
     if not keep_hidden:
@@ -282,11 +317,11 @@ def _remove_hidden(page: "LexborHTMLParser", keep_hidden: bool) -> None:
             node.insert_after("\n")
 
 
-def _is_displayed(style: str) -> bool:
-    """Return whether an element is shown: its last declaration decides, or the last important one."""
+def _display(style: str) -> str:
+    """Return how an element is displayed: its last declaration decides, or the last important one."""
     declared = [(bool(important), value.lower()) for value, important in _DISPLAY.findall(style)]
     important = [one for one in declared if one[0]]
-    return not declared or (important or declared)[-1][1] != "none"
+    return (important or declared)[-1][1] if declared else ""
 
 
 def _to_remove(page: "LexborHTMLParser", hidden: "list[LexborNode]") -> "list[LexborNode]":

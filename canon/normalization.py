@@ -33,7 +33,9 @@ _SEEN = np.uint8(INVISIBLE - 1)
 _FEW = 256
 _Number = TypeVar("_Number", bound=np.generic)
 _LONGEST_PART = 64
-_LINE_END, _RETURN, _SOFT_HYPHEN = map(ord, "\n\r\u00ad")
+#: The blanks before a line in which a word may go on.
+DEEPEST_INDENT = 32
+_LINE_END, _RETURN, _SOFT_HYPHEN, _BLANK, _TAB = map(ord, "\n\r\u00ad \t")
 #: Returns whether the two parts of a word around a hyphen at a line end are one word without it.
 Joins = Callable[[str, str], bool]
 
@@ -114,6 +116,12 @@ def _line_breaks(block: CleanBlock, joins: Joins) -> Int64s:
     # The last line of a text ends before the next text, or at the end of the block.
     broken = ~_among(ends + 1, np.append(block.origins, len(codes)))
     ends[~broken] = 0
+    # The next line may be indented; ends are then those of its blanks.
+    for _ in range(DEEPEST_INDENT):
+        blank = (codes[ends + 1] == _BLANK) | (codes[ends + 1] == _TAB)
+        if not blank.any():
+            break
+        ends += blank
     before, after = ((kind[at] & WORD > 0) & _lettered(codes[at], kind[at]) for at in (hyphens - 1, ends + 1))
     broken &= before & after
     # A capital begins another word, or a name.

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import unescape
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -23,18 +24,20 @@ _BODIES = ("body", "content", "text", "article", "fulltext", "full_text", "html"
 #: Running text: eight words, or eight characters of a script without spaces. Possessive, and anchored at word
 #: beginnings: a field may hold an image as one "word" of megabytes.
 _RUNNING = re.compile(r"(?<!\S)(?:\S++\s++){7}\S|[\u3400-\u9fff]{8}")
-#: Tags of texts, comments, and references to characters.
+#: Tags of texts, and comments.
 _MARKUP = re.compile(
     r"</?(?:a|article|b|blockquote|body|br|center|code|dd|div|dl|dt|em|figure|font|h[1-6]|head|header|hr|html|i|"
     r"iframe|img|li|main|o:p|ol|p|pre|section|small|span|strong|style|sub|sup|table|tbody|td|th|thead|title|tr|"
-    r"u|ul)(?:\s[^<>]*)?>|<!--|<!doctype\b|&(?:amp|gt|hellip|laquo|ldquo|lt|mdash|nbsp|ndash|quot|raquo|rdquo|"
-    r"rsquo|shy|#\d{1,7}|#x[\da-f]{1,6});",
+    r"u|ul)(?:\s[^<>]*)?>|<!--|<!doctype\b|<!\[CDATA\[|<(?:script|input|button|form|label|summary)\b",
     re.IGNORECASE,
 )
+#: A line break between words, and a reference to a character: texts that speak of tags have neither.
+_BREAK = re.compile(r"[^\s<>]<br\s*/?>[^\s<>]", re.IGNORECASE)
+_REFERENCE = re.compile(r"&#?\w{2,31};")
 #: The most words of a card of goods, and the fewest texts that tell that they are cards.
 _CARD, _FEWEST = 60, 5
 _NUMBERS = re.compile(r"\d++")
-#: So many tags and references make a text HTML, or one at its beginning or end.
+#: So many tags make a text HTML, or one at its beginning or end.
 _MANY_TAGS = 3
 
 
@@ -221,13 +224,22 @@ def has_titles_alone(document: Mapping[str, Any], fields: Sequence[str]) -> bool
 def _holds_unstated_html(document: Mapping[str, Any], name: str) -> bool:
     """Return whether a field holds HTML that the ``format`` of the document does not announce."""
     text = get(document, name)
-    return isinstance(text, str) and not holds_html(document, name) and _is_html(text)
+    # A reference in a title is no markup: it stays one in documents whose format is HTML, too.
+    return isinstance(text, str) and not holds_html(document, name) and _is_html(text, name != "title")
 
 
-def _is_html(text: str) -> bool:
-    """Return whether a text is likely to be HTML, and no text that speaks of tags."""
+def _is_html(text: str, references: bool = True) -> bool:
+    """Return whether a text is likely to be HTML, and no text that speaks of tags.
+
+    Args:
+        references: a reference to a character is enough.
+    """
     if "<" not in text and "&" not in text:
         return False
+    if _BREAK.search(text):
+        return True
+    if references and any(unescape(one) != one for one in _REFERENCE.findall(text)):
+        return True
     found = list(islice(_MARKUP.finditer(text.strip()), _MANY_TAGS))
     return len(found) >= _MANY_TAGS or any(one.start() == 0 for one in found) or _ends_with_tag(text)
 

@@ -181,7 +181,7 @@ def is_page_source(source: str, options: "ReadOptions") -> bool:
     return (
         Path(source).is_dir()
         or options.format in ("html", "text")
-        or (options.format == "auto" and is_page(source.removesuffix(".gz")))
+        or (options.format == "auto" and is_page(source))
     )
 
 

@@ -14,6 +14,8 @@ _CANDIDATES = {
     "koi8_r": "koi8-r",
     "cp866": "cp866",
     "mac_cyrillic": "mac-cyrillic",
+    "koi8_u": "koi8-u",
+    "iso8859_5": "iso-8859-5",
     "cp1252": "windows-1252",
     "cp1250": "windows-1250",
     "gb18030": "gb18030",
@@ -22,17 +24,21 @@ _CANDIDATES = {
     "euc_jp": "euc-jp",
     "euc_kr": "euc-kr",
 }
-#: Two encodings that differ in one small letter only, so that a short text looks right in both.
-_TWINS = ("cp1251", "mac_cyrillic")
+#: Those of Cyrillic texts, which are tried first; the first one where two read alike.
+_CYRILLIC = tuple(_CANDIDATES)[:6]
 _LETTERS = re.compile("[А-яЁёІіЇїЄєҐґЎў]")
 #: Half of the letters of Russian and Ukrainian texts.
 _FREQUENT = re.compile("[оеаинтОЕАИНТ]")
 _ODD_CAPITAL = re.compile("[а-яёіїєґў][А-ЯЁІЇЄҐЎ]")
+_MIXED = re.compile("[A-Za-z][А-яЁё]|[А-яЁё][A-Za-z]")
+_TYPOGRAPHIC = re.compile("[«»“”„’–—…№§©°\u00a0]")
 #: What could not be decoded, and half-width katakana, which accented letters give.
 _UNLIKELY = re.compile("[\ufffd\uff61-\uff9f]")
 _BAD = re.compile("[\udc80-\udcff]")
 #: The character that marks, in UTF-8, what could not be decoded from UTF-16.
 _FROM_OTHERS = {"\udcff"}
+#: Fewer characters beyond ASCII read well in several encodings.
+_TELLING = 10
 #: The bytes for a guess, and the number of guesses after which the most frequent one is final.
 _ENOUGH, _GUESSES = 16_384, 50
 #: UTF-32 before UTF-16, whose byte order mark is a prefix.
@@ -53,8 +59,9 @@ _ZEROS = {
 _MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)|<[^>]*>", re.DOTALL | re.IGNORECASE)
 #: Bytes of no text in any encoding of one byte or several: of pictures, archives and the like.
 _CONTROL = re.compile(rb"[\1-\b\x0e-\x1a\x1c-\x1f]")
+_ESCAPES = {b"\x1b$B": "iso2022_jp", b"\x1b$@": "iso2022_jp", b"\x1b$)C": "iso2022_kr"}
 #: Comments, and the tags that declare an encoding.
-_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_COMMENT = re.compile(rb"<!--(?:-?>|.*?(?:--!?>|\Z))", re.DOTALL)
 _META = re.compile(rb"""<meta[\s/]((?:[^>"']|"[^"]*"|'[^']*')*)""", re.IGNORECASE)
 _ATTRIBUTE = re.compile(rb"""([^\s"'<>/=]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)""")
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
@@ -68,6 +75,8 @@ BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 _SEVERAL = 6
 #: The bytes, and the share of zeros among them, by which UTF-16 without a byte order mark is recognized.
 _SAMPLE, _ZEROS_OF_LATIN = 4096, 0.05
+#: Characters of Chinese, Japanese and Korean texts.
+_EAST_ASIAN = re.compile("[\t\n\r -~\u2010-\u2026\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff65]")
 #: Latin letters and signs beyond ASCII, by which other scripts are seen that are read as Latin.
 _ACCENTED = re.compile("[\x80-\u024f\u02c6-\u02dc\u2010-\u2122]")
 #: The share of letters above which a text is read in a wrong encoding.
@@ -117,11 +126,34 @@ class EncodingGuess:
 
 def _guess(raw: bytes) -> str:
     """Return Python's name of the encoding that a text looks like; nothing if none fits."""
+    sample = _from_first_non_ascii(raw)
+    found = _cyrillic(sample)
+    if found:
+        return found
     # Imported here, as few inputs need it and the import is slow.
     from charset_normalizer import from_bytes
 
-    best = from_bytes(_from_first_non_ascii(raw), cp_isolation=list(_CANDIDATES)).best()
-    return _resolve_twins(raw, best.encoding) if best is not None else ""
+    best = from_bytes(sample, cp_isolation=list(_CANDIDATES)).best()
+    if best is None or len(BEYOND_ASCII.findall(str(best))) < _TELLING:
+        return ""
+    return best.encoding
+
+
+def _cyrillic(sample: bytes) -> str:
+    """Return Python's name of the encoding in which a text reads as Russian or Ukrainian, else nothing.
+
+    Nearly all of its letters beyond ASCII are Cyrillic then, as many frequent ones as such texts have.
+    """
+    best, most = "", 0
+    for encoding in _CYRILLIC:
+        text = sample.decode(encoding, "replace")
+        letters = len(_LETTERS.findall(text))
+        others = len(BEYOND_ASCII.findall(text)) - letters - len(_TYPOGRAPHIC.findall(text))
+        odd = max(others, len(_ODD_CAPITAL.findall(text)) + len(_MIXED.findall(text)))
+        reads = odd <= _ODD * letters and len(_FREQUENT.findall(text)) >= 0.3 * letters
+        if reads and (value := _plausibility(sample, encoding)) > most:
+            best, most = encoding, value
+    return best
 
 
 def _reads_oddly(raw: bytes, encoding: str) -> bool:
@@ -154,13 +186,6 @@ def _from_first_non_ascii(raw: bytes) -> bytes:
     found = _NON_ASCII.search(raw)
     first = max(0, found.start() - 64) if found else 0
     return raw[first : first + _ENOUGH]
-
-
-def _resolve_twins(raw: bytes, found: str) -> str:
-    """Return that one of the twins in which capitals occur at the beginning of words only."""
-    return (
-        max(_TWINS, key=lambda encoding: _plausibility(raw[:_ENOUGH], encoding)) if found in _TWINS else found
-    )
 
 
 def _plausibility(raw: bytes, encoding: str) -> int:
@@ -197,7 +222,7 @@ def strip_bom(raw: bytes, encoding: str = "", html: bool = False) -> tuple[bytes
     for bom, name in _BOMS:
         if raw.startswith(bom) and given in ("", name):
             return raw[len(bom) :], name
-    return raw, given or _wide(raw) or (_declared(raw) if html else "utf-8")
+    return raw, given or _wide(raw) or (_declared(raw) if html else _escaped(raw))
 
 
 def detect_encoding(head: bytes) -> str:
@@ -228,7 +253,7 @@ def _declared(raw: bytes) -> str:
         except (LookupError, ValueError):
             continue
         return "utf-8" if name.startswith("utf-16") or is_utf8(raw) else name
-    return "utf-8"
+    return _escaped(raw)
 
 
 def _labels(head: bytes) -> Iterator[str]:
@@ -245,6 +270,12 @@ def _labels(head: bytes) -> Iterator[str]:
         yield match[1].decode("ascii")
 
 
+def _escaped(raw: bytes) -> str:
+    """Return the encoding of a text in ASCII whose escape sequences announce other letters, else UTF-8."""
+    found = (name for sign, name in _ESCAPES.items() if sign in raw and raw.isascii())
+    return next((name for name in found if _decodes(raw, name)), "utf-8")
+
+
 def _wide(raw: bytes) -> str:
     """Return UTF-16 or UTF-32 with its byte order if a text has the zero bytes of one, else nothing."""
     head = raw[:_SAMPLE]
@@ -258,17 +289,24 @@ def _wide(raw: bytes) -> str:
         return name if _decodes(raw, name) else ""
     even, odd = zeros[0] + zeros[2], zeros[1] + zeros[3]
     name = "utf-16-le" if odd > even else "utf-16-be"
+    is_utf8_text = _decodes(raw, "utf-8")
+    # Chinese has few zero bytes, and those of 一 (4E 00) are the lower ones.
+    if max(even, odd) < characters and not is_utf8_text:
+        for order in ("utf-16-le", "utf-16-be"):
+            if _is_east_asian(head.decode(order, "ignore")) and _decodes(raw, order):
+                return order
     if max(even, odd) > 2 * characters * _ZEROS_OF_LATIN > min(even, odd):
         return name if _decodes(raw, name) else ""
-    # A text without spaces, as Chinese is, has few zero bytes, all at one place.
-    if bool(even) == bool(odd) or _decodes(raw, "utf-8"):
+    # A text without spaces has few zero bytes, all at one place.
+    if bool(even) == bool(odd) or is_utf8_text:
         return ""
-    return name if _decodes(raw, name) and _reads(raw[:_SAMPLE].decode(name, "ignore")) else ""
+    return name if _decodes(raw, name) and _reads(head.decode(name, "ignore")) else ""
 
 
 def _decodes(raw: bytes, encoding: str) -> bool:
+    """Return whether a text is valid; its last character may be cut off."""
     try:
-        raw.decode(encoding)
+        codecs.getincrementaldecoder(encoding)().decode(raw)
     except UnicodeDecodeError:
         return False
     return True
@@ -280,3 +318,8 @@ def _reads(text: str) -> bool:
         one.isalnum() or one.isspace() or one in "，。、；：？！（）「」《》“”—…,.;:!?()-" for one in text
     )
     return good >= 0.95 * len(text)
+
+
+def _is_east_asian(text: str) -> bool:
+    """Return whether nearly all characters are Chinese, Japanese, Korean, or ASCII among them."""
+    return len(_EAST_ASIAN.findall(text)) >= 0.95 * len(text) > 2 * sum(map(str.isascii, text))

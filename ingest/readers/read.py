@@ -31,9 +31,12 @@ from shinglefold.options.validation import check_options
 
 HTML = (".html", ".htm", ".xhtml")
 TEXT = (".txt", ".md", ".text")
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_TITLE = re.compile(r"<title(?:\s[^<>]*)?>(.*?)(</title|\Z)", re.IGNORECASE | re.DOTALL)
+#: What does not end takes the rest: a search for each end would take quadratic time.
 _NO_TITLE = re.compile(
-    r"<!--.*?-->|<(script|style|svg|template|textarea|noscript)\b.*?</\1\s*>", re.IGNORECASE | re.DOTALL
+    r"<!--(?:-?>|.*?(?:--!?>|\Z))"
+    r"|<(script|style|svg|math|template|textarea|noscript|iframe|xmp)\b(?:(?:[^<>]*[\"'\s])?/>|.*?(?:</\1\s*>|\Z))",
+    re.IGNORECASE | re.DOTALL,
 )
 _TITLE_WITHIN = 65_536
 _SUFFIXES: dict[Format, tuple[str, ...]] = {
@@ -44,7 +47,8 @@ _SUFFIXES: dict[Format, tuple[str, ...]] = {
 }
 #: How pages begin, whatever their name is.
 _PAGE = re.compile(
-    rb"(?:\xef\xbb\xbf)?(?:\s|<!--.*?-->|<\?xml.*?>)*<(?:!doctype\s+html|html|head|body)\b",
+    rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:\s|<!--.*?-->|<\?xml.*?>)*+"
+    rb"<(?:!doctype\s+html|html|head|body|title|meta)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _BEGINNING = 1024
@@ -52,7 +56,10 @@ _BEGINNING = 1024
 _UNDECODED = re.compile("[\udc80-\udcff]")
 #: Suffixes of compressed files other than gzip.
 _COMPRESSED = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz")
+#: What other files begin with that may be valid UTF-8: at which byte, and their kind.
+_NO_TEXTS = {(0, b"%PDF-"): "PDF", (0, b"{\\rtf"): "RTF", (257, b"ustar"): "a tar archive"}
 _SEPARATORS = ",;\t|"
+_QUOTED = re.compile(r'"[^"]*"')
 #: Values that are not column names: numbers, dates, URLs, e-mail addresses, running text.
 _DATA = re.compile(r"^[-+]?\d[\d.,:/ T-]*$|://|\w@\w|^(?:\S+\s+){7}\S|^.{100}")
 #: A first line that names the separator for Excel.
@@ -196,14 +203,15 @@ def is_page_file(file: str) -> bool:
         return True
     try:
         with open_source(file) as source:
-            return bool(_PAGE.match(source.stream.read(_BEGINNING)))
+            # Without its zero bytes, UTF-16 of ASCII is ASCII.
+            return bool(_PAGE.match(source.stream.read(_BEGINNING).replace(b"\0", b"")))
     except (InputError, OSError, EOFError, zlib.error):
         return False
 
 
 def is_page(name: str) -> bool:
     """Return whether a file's name is that of an HTML page or a text."""
-    return name.lower().endswith((*HTML, *TEXT))
+    return name.lower().removesuffix(".gz").endswith((*HTML, *TEXT))
 
 
 def _read_file(file: str, name: str, options: ReadOptions, fraction: float) -> Record:
@@ -219,7 +227,7 @@ def _read_file(file: str, name: str, options: ReadOptions, fraction: float) -> R
         return Record(None, file, 1, f"cannot be read: {reason}", fraction=fraction)
     except OSError as error:
         return Record(None, file, 1, f"cannot be read: {reason_of(error)}", fraction=fraction)
-    html_page = not name.lower().endswith(TEXT)
+    html_page = not name.lower().removesuffix(".gz").endswith(TEXT)
     return _record(raw, name, file, html_page=html_page, options=options, fraction=fraction)
 
 
@@ -228,6 +236,8 @@ def _record(
 ) -> Record:
     if len(raw) > options.max_bytes:
         return Record(None, source, 1, f"longer than {options.max_bytes:,} bytes", fraction=fraction)
+    if kind := next((kind for (at, sign), kind in _NO_TEXTS.items() if raw.startswith(sign, at)), ""):
+        return Record(None, source, 1, f"the file is no text: it is {kind}", fraction=fraction)
     raw, encoding = strip_bom(raw, options.encoding, html_page)
     text, replaced = decode_lossy(raw, encoding)
     if (replaced or encoding != "utf-8") and (mismatch := options.guess.mismatch(raw, encoding, whole=True)):
@@ -245,7 +255,7 @@ def _record(
 def _title(page: str) -> str:
     # Titles of scripts, pictures and comments are none of the document.
     match = _TITLE.search(_NO_TITLE.sub("", page[:_TITLE_WITHIN]))
-    return " ".join(html.unescape(match[1]).split()) if match else ""
+    return " ".join(html.unescape(match[1]).split()) if match and match[2] else ""
 
 
 class _Text:
@@ -282,14 +292,15 @@ def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
     """Yield a record for each row after the header.
 
     The separator is the most frequent of , ; | and tab in the header, or that of a first line ``sep=;``.
-    A row that has the names of the columns is the header of a joined file; it is counted.
+    A row that has the names of the columns is the header of a joined file; it is counted. A row of empty
+    cells is skipped as a blank line is.
     """
     # Pages are often longer than the csv module's limit of 128 kB, which is global.
     csv.field_size_limit(max(csv.field_size_limit(), options.max_bytes))
     text = _Text(source, options)
     stream = iter(text)
     first = next(stream, "")
-    separator = max(_SEPARATORS, key=first.count)
+    separator = max(_SEPARATORS, key=_QUOTED.sub("", first).count)
     if match := _SEPARATOR_LINE.fullmatch(first.strip("\r\n ")):
         text.take()
         separator, first = match[1], next(stream, "")
@@ -313,6 +324,8 @@ def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
         raw, replaced, broken = text.take()
         if reason := broken or error:
             yield Record(None, source.name, start, reason, raw, replaced, source.fraction(), options.id_field)
+        elif not any(map(str.strip, row or [])):
+            continue  # Spreadsheets end with such rows.
         elif row and (again := _header_again(row, header or [], options)):
             header = again
             options.skipped["repeated_headers"] += 1

@@ -252,3 +252,42 @@ def test_a_long_text_is_put_together_as_a_short_one(text, at_once):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(markup, "_AT_ONCE", at_once)
         assert strip_html(text) == expected
+
+
+@pytest.mark.parametrize("tag", ["svg", "iframe", "object", "audio", "video", "canvas", "progress", "meter"])
+def test_what_stands_in_a_line_without_text_of_its_own_parts_words(tag):
+    assert strip_html(f"<a>Скачать<{tag}>нет</{tag}>книгу</a>, да") == "Скачать книгу, да"
+
+
+@pytest.mark.parametrize("tag", ["search", "xmp"])
+def test_blocks_that_are_rarely_used_are_lines(tag):
+    assert strip_html(f"раз<{tag}>два</{tag}>три") == "раз\nдва\nтри"
+
+
+@pytest.mark.parametrize("display", ["block", "flex", "grid", "TABLE", "list-item", "block !important"])
+@pytest.mark.parametrize("tag", ["span", "a", "b"])
+def test_what_a_style_displays_as_a_block_is_a_line(tag, display):
+    styled = f"<{tag} style='color:red;display:{display}'>"
+    assert strip_html(f"{styled}раз</{tag}>{styled}два</{tag}>три") == "раз\nдва\nтри"
+    assert strip_html(f"сло<{tag} style='display:inline-block'>во</{tag}>") == "слово"
+
+
+@pytest.mark.parametrize("end", ["]]></p></html>", ""])
+def test_marked_sections_are_text_in_xhtml(end):
+    page = "<?xml version='1.0'?><html><script>//<![CDATA[\nнет </p>\n//]]></script><p>раз <![CDATA[a<b> & c"
+    assert strip_html(page + end) == "раз a<b> & c"
+    # Browsers read them as comments in HTML.
+    assert strip_html("<p>раз<![CDATA[два]]>") == "раз"
+
+
+@pytest.mark.parametrize("between", [" ", "/", "=1 ", "='' "])
+def test_very_many_attributes_take_linear_time(between):
+    start = time.process_time()
+    attributes = between.join(f"a{number}" for number in range(50_000))
+    assert strip_html(f"<p {attributes}>раз</p>два") == "раз\nдва"
+    assert time.process_time() - start < 1
+
+
+def test_long_attributes_do_not_count_as_many():
+    value = "{слово: слово} " * 4000
+    assert strip_html(f"<p hidden data-state='{value}'>раз</p><p>два") == "два"

@@ -70,7 +70,15 @@ SPELLINGS = [
     ("Galaxy S23, 128 GB", "Ｇａｌａｘｙ　Ｓ２３，　１２８　ＧＢ"),
 ]  # fmt: skip
 STAND_INS = '’‘ʼ`´ʻˈʺ"*“”„‚″'
-LINE_ENDS = [("-", "\n"), ("-", "\r\n"), ("\u2010", "\n"), ("\u00ad", "\n"), ("\u00ad", "")]
+LINE_ENDS = [
+    ("-", "\n"),
+    ("-", "\r\n"),
+    ("-", "\n    "),
+    ("-", "\r\n\t"),
+    ("\u2010", "\n"),
+    ("\u00ad", "\n"),
+    ("\u00ad", ""),
+]
 #: The name of a relation, the languages that show it, and what it does to a text.
 RELATIONS: list[tuple[str, tuple[str, ...], Edit]] = [
     ("Latin letters", _CYRILLIC, swapped(_LATIN)),
@@ -163,6 +171,7 @@ def test_a_hyphen_of_the_word_stays_one_at_a_line_end(canonicalizer, text):
 
 def test_lines_that_end_with_a_dash_or_begin_with_a_name_stay_apart(canonicalizer):
     texts = ["это слово -\nдело", "улица Тверская-\nЯмская", "этажи 12-\n34", "это слово-\n\nдело"]
+    texts += ["перево-\n  \nзка", "перево-\n", "  зка", f"перево-\n{' ' * 33}зка", "перево-\n  "]
     assert canonicalizer.text_batch(texts) == canonicalizer.text_batch(
         [t.replace("-\n", "- \n") for t in texts]
     )

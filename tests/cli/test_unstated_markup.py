@@ -75,6 +75,14 @@ def test_stored_documents_are_looked_at(run, command):
         ("Мост закрыт до мая.</div>", True),
         ("Театр &laquo;Маяк&raquo; открыт&nbsp;снова", True),
         ("Ссылка <a href=x>далее</a>", True),
+        ("Диагональ 55&quot; и пульт", True),
+        ("Кофе &amp;amp; чай", True),
+        ("Вес 5&#160;кг", True),
+        ("Мост закрыт.<br />Объезд по набережной.", True),
+        ("<![CDATA[Мост закрыт]]>", True),
+        ("<script>go()</script> Мост закрыт", True),
+        ("http://example.org/?a=1&copy=2&lt=3", False),
+        ("Use the <br> tag to break lines", False),
         ("a < b and c > d, if x<y then y>x", False),
         ("Write <b> for bold text, or use <i> instead of it.", False),
         ("Johnson & Johnson; AT&T; R&D", False),
@@ -86,6 +94,10 @@ def test_markup_is_told_from_texts_that_have_its_signs(body, markup):
     assert ("body" in text_coverage([{"body": body}], ["body"]).markup) is markup
     assert not text_coverage([{"body": body, "format": "html"}], ["body"]).markup
     assert not text_coverage([{"body": body}], ["body"], stripped=["body"]).markup
+
+
+def test_a_reference_in_a_title_is_not_told_as_no_option_takes_it_off():
+    assert not text_coverage([{"title": "Телевизор 55&quot;", "body": "один"}], ["title", "body"]).markup
 
 
 def _remedy(told):

@@ -1,6 +1,7 @@
 import gzip
 import io
 import os
+import time
 import tracemalloc
 from pathlib import Path
 from threading import Thread
@@ -361,4 +362,55 @@ def test_each_file_of_a_mixed_folder_is_told_its_own_encoding(tmp_path: Path):
 def test_a_picture_or_an_archive_gets_no_advice_on_its_encoding(tmp_path: Path, begin: bytes):
     for name in ("x.html", "x.txt"):
         (record,) = read_all(tmp_path / name, begin + bytes(range(256)) * 4)
-        assert record.reason == "the file is no text: it has control characters"
+        assert record.reason.startswith("the file is no text: it ")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    "text", ["一九九九年的一个早上，一位老人在山上看见一只鸟。", f"{ZH}一", "一月\n二月\n三月\n春天来了"]
+)
+def test_chinese_in_utf_16_without_a_mark_has_the_byte_order_in_which_it_is_chinese(
+    tmp_path: Path, encoding: str, text: str
+):
+    """The lower byte of 一 is zero, as the upper byte of a Latin letter is."""
+    (record,) = read_all(tmp_path / "x.txt", text.encode(encoding))
+    assert record.document["body"] == text
+
+
+@pytest.mark.parametrize("encoding", WIDE)
+@pytest.mark.parametrize("text", [RU, EN])
+def test_a_text_in_utf_16_whose_last_letter_is_cut_off_is_read_without_a_mark(tmp_path, encoding, text):
+    (record,) = read_all(tmp_path / "x.txt", text.encode(encoding)[:-1])
+    assert record.document["body"] == text[:-1] + "\ufffd"
+    assert record.replaced == 1
+
+
+@pytest.mark.parametrize("encoding", ["windows-1251", "koi8-r", "cp866", "koi8-u", "iso-8859-5"])
+@pytest.mark.parametrize("text", ["Цена: 5 руб", "Москва", "О компании", "СКИДКА 50%", "ООО «Ромашка»"])
+@pytest.mark.parametrize("name", ["x.txt", "x.jsonl"])
+def test_a_short_russian_text_is_told_an_encoding_in_which_it_reads_right(tmp_path, encoding, text, name):
+    written = text.encode(encoding, "ignore")
+    line = b'{"body": "' + written + b'"}\n' if name == "x.jsonl" else written
+    (record,) = read_all(tmp_path / name, line)
+    assert written.decode(record.reason.rpartition(" ")[2]) == written.decode(encoding)
+
+
+@pytest.mark.parametrize("text", ["价格：五元", "新闻中心", "你好"])
+def test_few_letters_that_read_well_in_several_encodings_get_no_advice(tmp_path: Path, text: str):
+    (record,) = read_all(tmp_path / "x.txt", text.encode("gb18030"))
+    assert record.reason.endswith("say its --encoding")
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x.html"])
+@pytest.mark.parametrize(
+    ("text", "encoding"), [("今朝私たちは公園へ", "iso-2022-jp"), ("오늘 아침", "iso-2022-kr")]
+)
+def test_a_text_in_ascii_with_escape_sequences_is_read(tmp_path: Path, name: str, text: str, encoding: str):
+    (record,) = read_all(tmp_path / name, text.encode(encoding))
+    assert record.document["body"] == text
+
+
+def test_comments_that_do_not_end_take_linear_time():
+    start = time.process_time()
+    strip_bom(b"<!-- " * 13_000, "", html=True)
+    assert time.process_time() - start < 1

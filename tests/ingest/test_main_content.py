@@ -164,3 +164,20 @@ def test_a_short_notice_is_not_lost_for_a_teaser(run_main_content, beside):
     ]
     assert "до пяти часов утра" in text
     assert "движение пустят" not in text
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<figure class=table><table><tr><td>Длина<td>{}</table></figure>",
+        "<figure><pre><code>{}</code></pre></figure>",
+        "<figure><blockquote>{}</blockquote></figure>",
+        "<figure><img src=a.jpg><figcaption>На снимке: {}</figcaption></figure>",
+        "<p>Открытие <time datetime=2026-05-05>{}</time> в полдень.</p>",
+        "<ul><li>Начало: <time>{}</time></ul>",
+    ],
+)
+def test_figures_and_dates_of_an_article_stay(run_main_content, part):
+    """resiliparse drops these elements."""
+    page = f"<body><nav><ul>{MENU}</ul></nav><article>{ARTICLE}{part.format('пятое мая')}<p>Конец.</article>"
+    assert "пятое мая" in run_main_content(page).document["body"]

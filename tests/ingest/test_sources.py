@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,90 @@ def test_an_empty_cell_is_an_absent_value(tmp_path: Path):
     one, two = read(written(tmp_path / "x.csv", "id,price,body\n1,,a\n2,5,\n"))
     assert one.document == {"_id": "1", "id": "1", "body": "a"}
     assert two.document == {"_id": "2", "id": "2", "price": "5"}
+
+
+@pytest.mark.parametrize(
+    "element",
+    ["math", "xmp", "iframe", "noscript", "textarea", "style", "title-bar", "svg viewBox='0 0 1 1'"],
+)
+def test_an_element_with_a_title_of_its_own_does_not_name_the_document(tmp_path: Path, element: str):
+    inner = "нет" if element == "title-bar" else "<title>нет</title>"
+    part = f"<{element}>{inner}</{element.split(maxsplit=1)[0]}>"
+    (record,) = read(written(tmp_path / "a.html", f"{part}<title lang=ru>Мост</title ><p>закрыт"))
+    assert (record.document or {}).get("title") == "Мост"
+
+
+@pytest.mark.parametrize(
+    "part", ["<svg/>", "<script src='a.js' />", "<!-->", "<!-- x --!>", "<svg viewBox='' />"]
+)
+def test_what_closes_itself_does_not_hide_the_title(tmp_path: Path, part: str):
+    (record,) = read(written(tmp_path / "a.html", f"{part}<title>Мост</title><p>закрыт"))
+    assert (record.document or {}).get("title") == "Мост"
+
+
+@pytest.mark.parametrize("part", ["<!-- ", "<script ", "<svg>", "<title>", "<title", "<style>", "<textarea>"])
+@pytest.mark.parametrize("begin", ["", "</title>"])
+def test_the_title_of_a_page_of_open_elements_takes_linear_time(tmp_path: Path, part: str, begin: str):
+    written(tmp_path / "a.html", begin + part * 30_000)
+    start = time.process_time()
+    (record,) = read(tmp_path / "a.html")
+    assert time.process_time() - start < 1
+    assert (record.document or {}).get("title") == ""
+
+
+@pytest.mark.parametrize("name", ["a", "a.php", "a.xml"])
+def test_comments_before_what_is_no_page_take_linear_time(tmp_path: Path, name: str):
+    """Each further comment doubled the time."""
+    written(tmp_path / name, "<!---->" * 60 + "<p>")
+    start = time.process_time()
+    assert list(read(tmp_path)) == []
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("head", ["<meta charset=utf-8>", "<title>Мост</title>", "<!DOCTYPE html>"])
+def test_a_mirrored_page_may_leave_out_tags_or_be_of_utf_16(tmp_path: Path, encoding: str, head: str):
+    page = f"{head}<title>Мост</title><p>закрыт"
+    (tmp_path / "news.php?id=1").write_bytes(page.encode(encoding))
+    assert [(record.document or {}).get("body") for record in read(tmp_path)] == [page]
+
+
+@pytest.mark.parametrize("name", ["a.txt.gz", "a.md.gz", "a.html.gz"])
+def test_a_compressed_file_of_a_folder_is_what_its_name_says(tmp_path: Path, name: str):
+    packed = gzip.compress(b"plain text, no markup")
+    (tmp_path / name).write_bytes(packed)
+    (record,) = read(tmp_path)
+    assert (record.document or {}).get("format") == ("html" if "html" in name else "text")
+    (tmp_path / name).write_bytes(packed[:-9])
+    (record,) = read(tmp_path)
+    assert "damaged" in record.reason
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.txt"])
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ("%PDF-1.4\n1 0 obj", "PDF"),
+        ("{\\rtf1\\ansi text}", "RTF"),
+        ("a.txt".ljust(257, "\0") + "ustar", "a tar archive"),
+    ],
+)
+def test_a_file_that_is_no_text_though_it_is_ascii_is_refused(
+    tmp_path: Path, name: str, content: str, kind: str
+):
+    (record,) = read(written(tmp_path / name, content))
+    assert record.reason == f"the file is no text: it is {kind}"
+
+
+def test_rows_of_empty_cells_are_blank_lines(tmp_path: Path):
+    written(tmp_path / "a.csv", 'title,text\na,b\n,\n , \n"",""\n,,\n,c\n')
+    assert [record.document for record in read(tmp_path / "a.csv")] == [
+        {"title": "a", "text": "b"},
+        {"text": "c"},
+    ]
+
+
+def test_separators_within_quotes_of_the_header_part_no_columns(tmp_path: Path):
+    written(tmp_path / "a.csv", 'id;"size, colour, model"\n1;a\n')
+    (record,) = read(tmp_path / "a.csv")
+    assert record.document == {"_id": "1", "id": "1", "size, colour, model": "a"}
