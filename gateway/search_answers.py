@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.rerank.page.response import KEY
 from shinglefold.rerank.page.native import unfolded_page
+from shinglefold.rerank.page.response import KEY
 
 
 def with_reachable_total(page: JSON, body: Mapping[str, Any], parameters: Mapping[str, Any]) -> JSON:
