@@ -116,15 +116,18 @@ class Store(NamedTuple):
 
 
 @contextmanager
-def open_store(target: Target) -> Iterator[Store]:
+def open_store(target: Target, *, groups: bool = False) -> Iterator[Store]:
     """Open the engine of an index to search it.
+
+    Args:
+        groups: the message about a missing index names the command for one with groups.
 
     Raises:
         IndexMissing: there is no such index.
         ConfigError: the index was not set up for fingerprints.
         RecipeMismatch: a setting names another field than the index has.
     """
-    recipe, found = recipe_of_index(target)
+    recipe, found = recipe_of_index(target, groups=groups)
     check_field(target, recipe)
     words = None if is_server(target.where) else words_of_index(recipe.scheme)
     with closing(open_engine(target.where, words)) as engine:

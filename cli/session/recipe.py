@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, NoReturn
 
-from shinglefold.api.index_recipe import common_recipe
+from shinglefold.api.index_recipe import common_recipe, missing_index
 from shinglefold.cli.framework.next_commands import Hints, chain
 from shinglefold.cli.options.sources import read_definition
 from shinglefold.contracts.engine import JSON, Templates
@@ -153,8 +153,8 @@ class Contradiction(NamedTuple):
     source: str
 
 
-def recipe_of_index(target: Target) -> tuple[Recipe, dict[str, JSON]]:
-    """Return the recipe of an index, and the mappings of each index behind its name.
+def recipe_of_index(target: Target, *, groups: bool = False) -> tuple[Recipe, dict[str, JSON]]:
+    """Return the recipe of an index, and the mappings of each index behind its name; see ``open_store``.
 
     Raises:
         IndexMissing: there is no such index.
@@ -162,7 +162,11 @@ def recipe_of_index(target: Target) -> tuple[Recipe, dict[str, JSON]]:
     """
     # The engine is opened without a canonicalizer, whose languages are only known from the recipe.
     with closing(open_engine(target.where)) as engine:
-        found = engine.all_mappings(target.index)
+        try:
+            found = engine.all_mappings(target.index)
+        except IndexMissing as error:
+            remedy = f"To make it: {target.command('setup', groups=groups)}"
+            raise missing_index(engine, target.index, remedy) from error
     return one_recipe(found, target), found
 
 

@@ -171,8 +171,12 @@ def test_what_agrees_with_the_index_may_be_said(folder):
 
 
 def test_a_missing_index_names_the_call_that_makes_it(folder):
-    with pytest.raises(IndexMissing, match=r"no index 'news'; make it: shinglefold\.setup\("):
+    with pytest.raises(
+        IndexMissing, match=r"no index 'news'; there are: site\. To make it: shinglefold\.setup"
+    ):
         shinglefold.open(folder, "news")
+    with pytest.raises(IndexMissing, match=r"no index 'sites'; did you mean 'site'\?$"):
+        shinglefold.open(folder, "sites")
 
 
 @pytest.mark.parametrize(
