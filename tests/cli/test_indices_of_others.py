@@ -90,3 +90,17 @@ def test_setup_of_an_index_whose_language_has_another_version_names_what_moves_i
     assert ran.code == 1
     assert "index 'theirs' was made with scheme en 1, but en 999 is in use" in ran.err
     assert "shinglefold index FILE --index theirs --recreate" in ran.err
+
+
+def test_a_setup_after_which_nothing_can_fold_is_no_success(run, make):
+    make({"headline": _TEXT, "content": _TEXT}, _OWN)
+    ran = run("setup", "theirs", "--field", "headlin")
+    assert ran.code == 3
+    assert "none of the 5 documents of theirs looked at has text in headlin" in ran.err
+
+
+def test_a_new_index_has_the_languages_named_and_any(run):
+    for codes in ("ru, uk", "ru,uk,any"):
+        assert run("setup", "news", "--languages", codes).code == 0
+        (stats,) = run("stats", "news", "--json").json()["indices"]
+        assert [one["code"] for one in stats["recipe"]["languages"]] == ["any", "ru", "uk"]
