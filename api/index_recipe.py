@@ -30,23 +30,23 @@ def mappings_or_none(engine: Engine, index: str) -> dict[str, JSON]:
         return {}
 
 
-def missing_index(engine: Engine, index: str, remedy: str) -> IndexMissing:
+def missing_index(engine: Engine, index: str, remedy: str, where: str = "") -> IndexMissing:
     """Return the error for a missing index, which names the index that is meant, or those that there are.
 
     Args:
         remedy: how to make the index; left out where another one is likely to be meant.
+        where: the folder or address, for the message.
     """
+    missing = f"no index {index!r}{f' in {where}' if where else ''}"
     try:
         names = sorted({name for one in engine.indices() for name in (one.name, *one.aliases)})
     except EngineError:
         # The user may not list the indices.
-        return IndexMissing(f"no index {index!r}. {remedy}")
+        return IndexMissing(f"{missing}. {remedy}")
     if near := nearest(index, names):
-        return IndexMissing(f"no index {index!r}; did you mean {near!r}?")
+        return IndexMissing(f"{missing}; did you mean {near!r}?")
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return IndexMissing(
-        f"no index {index!r}; there are: {', '.join(names[:_LISTED]) or 'none'}{more}. {remedy}"
-    )
+    return IndexMissing(f"{missing}; there are: {', '.join(names[:_LISTED]) or 'none'}{more}. {remedy}")
 
 
 def common_recipe(

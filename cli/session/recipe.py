@@ -166,7 +166,8 @@ def recipe_of_index(target: Target, *, groups: bool = False) -> tuple[Recipe, di
             found = engine.all_mappings(target.index)
         except IndexMissing as error:
             remedy = f"To make it: {target.command('setup', groups=groups)}"
-            raise missing_index(engine, target.index, remedy) from error
+            place = without_secrets(target.where)
+            raise missing_index(engine, target.index, remedy, place) from error
     return one_recipe(found, target), found
 
 
