@@ -104,3 +104,14 @@ def test_a_new_index_has_the_languages_named_and_any(run):
         assert run("setup", "news", "--languages", codes).code == 0
         (stats,) = run("stats", "news", "--json").json()["indices"]
         assert [one["code"] for one in stats["recipe"]["languages"]] == ["any", "ru", "uk"]
+
+
+def test_doctor_names_the_command_for_a_field_that_the_mappings_lack(run, make):
+    make({"title": _TEXT, "body": _TEXT})
+    assert run("setup", "theirs").code == 0
+    assert run("backfill", "theirs", "--workers", 1).code == 0
+    run("setup", "theirs", "--field", "summary")
+    ran = run("doctor", "theirs", "--workers", 1)
+    assert ran.code == 3
+    assert "the mappings have no field summary: if the text is in another field, name that: " in ran.out
+    assert "shinglefold setup theirs --field FIELD; " in ran.out
