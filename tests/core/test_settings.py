@@ -42,9 +42,9 @@ def test_a_language_may_have_options_of_its_own(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('pressset = "x"', "did you mean 'preset'"),
-        ("workers = true", "workers: expected a whole number"),
-        ("languages = 5", "languages: expected a list of strings"),
+        ('pressset = "x"', r"in .*\.toml\) 'pressset'; did you mean 'preset'"),
+        ("workers = true", r"workers \(in .*\.toml\): expected a whole number"),
+        ("languages = 5", r"languages \(in .*\.toml\): expected a list of strings"),
         ("mode = [", "shinglefold.toml"),
         ("[language.ru]\nmod = 'stem'", "did you mean 'mode'"),
         ("language = 5", "expected tables"),
