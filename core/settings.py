@@ -64,9 +64,10 @@ class Settings:
     def scheme(self) -> Scheme:
         """Return the scheme these settings describe."""
         # Imported here: it needs numpy, and an address is read without it.
-        from shinglefold.registry import make_scheme
+        from shinglefold.registry import codes_with_any, make_scheme
 
-        return make_scheme(self.preset, self.languages or None, self.canon_options(), dict(self.language))
+        codes = codes_with_any(self.languages or None)
+        return make_scheme(self.preset, codes, self.canon_options(), dict(self.language))
 
 
 class SettingOrigin(NamedTuple):

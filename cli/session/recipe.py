@@ -26,7 +26,7 @@ from shinglefold.model.recipe import (
     with_never_differ,
 )
 from shinglefold.model.scheme import PRESETS
-from shinglefold.registry import usable
+from shinglefold.registry import codes_with_any, usable
 from shinglefold.settings import Settings
 
 _OPTIONS = ("mode", "drop_function_words", "drop_adjectives", "min_length")
@@ -272,7 +272,8 @@ def chosen_languages(target: Target) -> tuple[tuple[str, ...], str]:
     if target.languages:
         return (tuple(usable()[0]) if "all" in target.languages else target.languages), "--languages"
     given = target.settings.given.get("languages", "")
-    return (target.settings.languages if given else ()), given
+    named = target.settings.languages if given else ()
+    return codes_with_any(named or None) or (), given
 
 
 def chosen_preset(target: Target) -> tuple[str, str]:

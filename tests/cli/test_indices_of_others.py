@@ -1,5 +1,6 @@
 """Indices that another program made: their own fields, their own mappings, and what setup says of them."""
 
+import json
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -115,3 +116,12 @@ def test_doctor_names_the_command_for_a_field_that_the_mappings_lack(run, make):
     assert ran.code == 3
     assert "the mappings have no field summary: if the text is in another field, name that: " in ran.out
     assert "shinglefold setup theirs --field FIELD; " in ran.out
+
+
+def test_languages_of_the_environment_are_those_of_the_index_without_any(run, monkeypatch):
+    monkeypatch.setenv("SHINGLEFOLD_LANGUAGES", "ru,uk")
+    line = json.dumps({"id": "a", "title": "Мост", "body": "Мост через реку закрыт до понедельника"})
+    for _ in range(2):
+        ran = run("index", "-", "--index", "news", stdin=line)
+        assert (ran.code, ran.err) == (0, "")
+    assert run("setup", "news").out.startswith("nothing to change")

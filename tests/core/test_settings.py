@@ -81,3 +81,8 @@ def test_a_mistyped_variable_is_told(name, meant):
 @pytest.mark.parametrize("name", ["DATA", "CACHE", "DEBUG", "TEST_SERVERS", "ENGINE_CA_FILE", "ENGINE_FILE"])
 def test_variables_of_other_parts_are_no_settings(name):
     assert load_settings(environ={f"SHINGLEFOLD_{name}": "x"}) == Settings()
+
+
+def test_any_need_not_be_named(tmp_path):
+    path = written(tmp_path, 'languages = ["ru", "uk"]')
+    assert [ref.code for ref in load_settings(path, {}).scheme().languages] == ["any", "ru", "uk"]
