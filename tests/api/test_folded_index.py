@@ -275,3 +275,16 @@ def test_the_counts_of_a_run_have_the_remark_about_unread_text(tmp_path, caplog)
 def test_one_search_is_no_list_of_searches(site):
     with pytest.raises(ConfigError, match=r"bodies: expected a list of search requests, got \{'query'"):
         site.msearch(BRIDGE)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "error", "message"),
+    [
+        (5, ConfigError, "wanted: expected an id as text"),
+        ("Мост через реку", InputError, 'for a text that is not stored give a document, such as {"body": …}'),
+    ],
+)
+def test_what_is_no_id_says_what_is_wanted(site, wanted, error, message):
+    with pytest.raises(error) as told:
+        site.similar(wanted)
+    assert message in str(told.value)
