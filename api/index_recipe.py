@@ -43,10 +43,10 @@ def missing_index(engine: Engine, index: str, remedy: str, where: str = "") -> I
     except EngineError:
         # The user may not list the indices.
         return IndexMissing(f"{missing}. {remedy}")
-    if near := nearest(index, names):
-        return IndexMissing(f"{missing}; did you mean {near!r}?")
+    near = nearest(index, names)
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return IndexMissing(f"{missing}; there are: {', '.join(names[:_LISTED]) or 'none'}{more}. {remedy}")
+    there = f"there are: {', '.join(names[:_LISTED]) or 'none'}{more}"
+    return IndexMissing(f"{missing}; {there}. {f'Did you mean {near!r}?' if near else remedy}")
 
 
 def common_recipe(

@@ -175,7 +175,7 @@ def test_a_missing_index_names_the_call_that_makes_it(folder):
         IndexMissing, match=r"no index 'news'; there are: site\. To make it: shinglefold\.setup"
     ):
         shinglefold.open(folder, "news")
-    with pytest.raises(IndexMissing, match=r"no index 'sites'; did you mean 'site'\?$"):
+    with pytest.raises(IndexMissing, match=r"no index 'sites'; there are: site\. Did you mean 'site'\?$"):
         shinglefold.open(folder, "sites")
 
 
