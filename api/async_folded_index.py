@@ -6,6 +6,7 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from shinglefold.api.documents import named_searches, text_watch, warn_of_unread
 from shinglefold.api.folded_index import FoldedIndex, Wanted
 from shinglefold.api.index_options import IndexOptions, match_options, similar_options
 from shinglefold.api.index_recipe import words_of_index
@@ -109,6 +110,9 @@ class AsyncFoldedIndex:
     async def __aenter__(self) -> Self:
         return self
 
+    def __repr__(self) -> str:
+        return f"<AsyncFoldedIndex {self.name!r} of {', '.join(self.recipe.fields)}>"
+
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
@@ -145,7 +149,7 @@ class AsyncFoldedIndex:
 
     async def msearch(self, bodies: Iterable[Mapping[str, Any]]) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several requests; see ``FoldedIndex.msearch``."""
-        return await self._search.msearch([(self.name, body) for body in bodies], self._fold)
+        return await self._search.msearch(named_searches(self.name, bodies), self._fold)
 
     async def similar(self, wanted: Wanted | Fingerprint, **options: Any) -> SimilarPage:  # noqa: ANN401
         """Return the near-duplicates of a document; see ``FoldedIndex.similar``."""
@@ -178,11 +182,17 @@ class AsyncFoldedIndex:
 
     async def add(self, document: Document) -> "Verdict":
         """Write one document unless it is a near-duplicate; see ``FoldedIndex.add``."""
-        return await (await self._open_gate()).add(document)
+        gate, index = await self._open_gate(), await self._blocking_index()
+        verdict = await gate.add(document)
+        warn_of_unread(text_watch(index.pipeline, self.recipe, [document]), self.name)
+        return verdict
 
     async def add_all(self, documents: Sequence[Document]) -> "list[Verdict]":
         """Write the documents that are not near-duplicates; see ``FoldedIndex.add_all``."""
-        return await (await self._open_gate()).add_all(documents)
+        gate, index = await self._open_gate(), await self._blocking_index()
+        verdicts = await gate.add_all(documents)
+        warn_of_unread(text_watch(index.pipeline, self.recipe, documents), self.name)
+        return verdicts
 
     async def delete(self, ids: Sequence[str]) -> int:
         """Delete documents by their ids; see ``FoldedIndex.delete``."""

@@ -1,18 +1,23 @@
-"""Documents of an open index: one to find copies of, and one that is stored."""
+"""Documents of an open index: those to find copies of, those that are stored, those to write."""
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.documents import values_at
 from shinglefold.errors import InputError
 from shinglefold.ingest import Pipeline
+from shinglefold.ingest.field_statistics import FieldWatch
+from shinglefold.ingest.pipeline.field_usage import raw_fields
 from shinglefold.ingest.processors.texts import joined_text, without_markup
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.values import Fingerprint
+from shinglefold.options.validation import expected
 from shinglefold.rerank import Scope
 from shinglefold.rerank.similar import QueryDocument
 
+_log = logging.getLogger("shinglefold.api")
 #: The most documents of one id that are fetched.
 _SAME_ID = 10
 
@@ -47,3 +52,32 @@ def stored_hit(engine: Engine, name: str, wanted: str | tuple[str, str]) -> JSON
         names = ", ".join(sorted({hit["_index"] for hit in found}))
         raise InputError(f"there are several documents {id_!r} (in {names}); name one by (index, id)")
     return found[0]
+
+
+def named_searches(name: str, bodies: Iterable[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the searches of ``FoldedIndex.msearch``, each with the name of the index."""
+    if isinstance(bodies, str | Mapping):
+        raise expected("bodies", "a list of search requests", bodies)
+    return [(name, body) for body in bodies]
+
+
+def text_watch(pipeline: Pipeline, recipe: Recipe, documents: Iterable[Mapping[str, Any]] = ()) -> FieldWatch:
+    """Return what records whether documents have the fields that fingerprints are made of."""
+    watch = FieldWatch(raw_fields(pipeline.steps, recipe.field))
+    for _ in watch.watch(documents):
+        pass
+    return watch
+
+
+def warn_of_unread(watch: FieldWatch, index: str) -> tuple[str, ...]:
+    """Log and return the warning that no document has text that is read, and others hold some."""
+    other = watch.elsewhere() if watch.textless else ()
+    if not other:
+        return ()
+    note = (
+        f"no document has text in {', '.join(watch.fields)}, so that none of them folds; there is text in "
+        f"{', '.join(other)}; to take it from there: "
+        f"shinglefold.setup(…, {index!r}, text={list(other)}), then backfill() of the index opened again"
+    )
+    _log.warning("index %s: %s", index, note)
+    return (note,)

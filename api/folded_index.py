@@ -1,17 +1,19 @@
 """An open index: folded searches, copies, passages, writing, and maintenance, in one object."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
+from shinglefold.api.documents import named_searches, query_document, stored_hit, text_watch, warn_of_unread
 from shinglefold.api.index_options import IndexOptions, match_options, similar_options
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import EngineError, ShinglefoldError
 from shinglefold.ingest import Pipeline, Progress, Summary, index_documents
+from shinglefold.ingest.writing.indexer import check_documents
 from shinglefold.ingest.writing.target_index import IndexWatch
 from shinglefold.maintenance import (
     BackfillOptions,
@@ -41,14 +43,13 @@ if TYPE_CHECKING:
 Wanted = str | tuple[str, str] | Mapping[str, Any]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class FoldedIndex:
     """An open index. Made by ``shinglefold.open``; a context manager; threads may share it.
 
     search, pages, msearch: one hit for each group of near-duplicates.
     similar, matches, explain: copies of a document, passages of a text, why two documents fold.
-    index, add, delete: write documents. groups, backfill, doctor: the whole index.
-    ``engine``, ``recipe``: for everything else.
+    index, sign, add, delete: write documents. groups, backfill, doctor: the whole index.
     """
 
     engine: Engine
@@ -61,6 +62,9 @@ class FoldedIndex:
         self.seal: Seal | None = self.options.seal(self.recipe, self.settings, self.name)
         self._lock = Lock()
         self._gate: Gate | None = None
+
+    def __repr__(self) -> str:
+        return f"<FoldedIndex {self.name!r} of {', '.join(self.recipe.fields)}>"
 
     def __enter__(self) -> Self:
         return self
@@ -113,7 +117,7 @@ class FoldedIndex:
 
     def msearch(self, bodies: Iterable[Mapping[str, Any]]) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several requests, or the error of that one. See ``search``."""
-        return self._search.msearch([(self.name, body) for body in bodies], self._fold)
+        return self._search.msearch(named_searches(self.name, bodies), self._fold)
 
     def similar(
         self,
@@ -241,6 +245,10 @@ class FoldedIndex:
         from shinglefold.grouping.numbering import Numbering
         from shinglefold.grouping.rules import Rules
 
+        check_documents(documents)
+        # The number of documents tells the pipeline how much text to expect.
+        sized = isinstance(documents, Sized)
+        watch = text_watch(self.pipeline, self.recipe, documents if sized else ())
         numbering = None
         if self.recipe.groups:
             tools = self.pipeline.tools
@@ -248,10 +256,10 @@ class FoldedIndex:
                 self.engine, self.name, self.recipe, tools.seal, Rules(), tools.canonicalizer
             )
         try:
-            return index_documents(
+            summary = index_documents(
                 self.engine,
                 self.name,
-                documents,
+                documents if sized else watch.watch(documents),
                 self.pipeline,
                 field=self.recipe.field,
                 dead_letters=None if dead_letters is None else str(dead_letters),
@@ -264,6 +272,7 @@ class FoldedIndex:
         finally:
             if numbering is not None:
                 numbering.marker.end()
+        return replace(summary, notes=(*summary.notes, *warn_of_unread(watch, self.name)))
 
     def add(self, document: Document) -> "Verdict":
         """Write one document unless it is a near-duplicate of a stored one; safe with concurrent writers.
@@ -277,11 +286,15 @@ class FoldedIndex:
 
         Cost: a few requests; documents that threads add at the same time share them.
         """
-        return self.gate.add(document)
+        verdict = self.gate.add(document)
+        warn_of_unread(text_watch(self.pipeline, self.recipe, [document]), self.name)
+        return verdict
 
     def add_all(self, documents: Sequence[Document]) -> "list[Verdict]":
         """Write the documents that are not near-duplicates; return a verdict for each document."""
-        return self.gate.add_all(documents)
+        verdicts = self.gate.add_all(documents)
+        warn_of_unread(text_watch(self.pipeline, self.recipe, documents), self.name)
+        return verdicts
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete documents by their ids and return how many there were.
@@ -398,8 +411,6 @@ class FoldedIndex:
         Raises:
             InputError: the pipeline fails on it, drops it, or finds no text.
         """
-        from shinglefold.api.documents import query_document
-
         return query_document(self.pipeline, self.recipe, document, scopes)
 
     def stored_hit(self, wanted: str | tuple[str, str]) -> JSON:
@@ -408,8 +419,6 @@ class FoldedIndex:
         Raises:
             InputError: there is none, or there are several.
         """
-        from shinglefold.api.documents import stored_hit
-
         return stored_hit(self.engine, self.name, wanted)
 
     @cached_property

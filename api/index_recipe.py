@@ -9,7 +9,7 @@ from typing import Any
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines import open_engine
-from shinglefold.errors import ConfigError, IndexMissing, SchemeMismatch
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, SchemeMismatch, nearest
 from shinglefold.model.recipe import Recipe, has_recipe
 from shinglefold.model.scheme import PRESETS, CanonOptions, LanguageRef, Scheme
 from shinglefold.model.values import Token
@@ -18,6 +18,8 @@ from shinglefold.registry import references
 
 #: The most fields that a list may name.
 MOST_NAMES = 100
+#: The most indices that a message names.
+_LISTED = 10
 
 
 def mappings_or_none(engine: Engine, index: str) -> dict[str, JSON]:
@@ -26,6 +28,25 @@ def mappings_or_none(engine: Engine, index: str) -> dict[str, JSON]:
         return engine.all_mappings(index)
     except IndexMissing:
         return {}
+
+
+def missing_index(engine: Engine, index: str, remedy: str, where: str = "") -> IndexMissing:
+    """Return the error for a missing index, which names the index that is meant, or those that there are.
+
+    Args:
+        remedy: how to make the index; left out where another one is likely to be meant.
+        where: the folder or address, for the message.
+    """
+    missing = f"no index {index!r}{f' in {where}' if where else ''}"
+    try:
+        names = sorted({name for one in engine.indices() for name in (one.name, *one.aliases)})
+    except EngineError:
+        # The user may not list the indices.
+        return IndexMissing(f"{missing}. {remedy}")
+    near = nearest(index, names)
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    there = f"there are: {', '.join(names[:_LISTED]) or 'none'}{more}"
+    return IndexMissing(f"{missing}; {there}. {f'Did you mean {near!r}?' if near else remedy}")
 
 
 def common_recipe(

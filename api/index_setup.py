@@ -246,7 +246,7 @@ def _scheme(
 ) -> Scheme:
     own = dict(settings.language)
     if before is None:
-        codes = codes or settings.languages or None
+        codes = codes or codes_with_any(settings.languages or None)
         return make_scheme(preset or settings.preset, codes, settings.canon_options(), own)
     if codes is None and preset is None:
         return before.scheme

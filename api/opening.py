@@ -6,10 +6,9 @@ from typing import Any
 
 from shinglefold.api.folded_index import FoldedIndex
 from shinglefold.api.index_options import IndexOptions
-from shinglefold.api.index_recipe import common_recipe, mappings_or_none, words_of_index
+from shinglefold.api.index_recipe import common_recipe, mappings_or_none, missing_index, words_of_index
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import folder_of, open_engine
-from shinglefold.errors import IndexMissing
 from shinglefold.model.recipe import Recipe, missing_recipe
 from shinglefold.rerank import FoldOptions
 from shinglefold.rerank.request.fold_options import OnTrouble
@@ -115,7 +114,7 @@ def read_recipe(
     """
     found = mappings_or_none(engine, index)
     if not found:
-        raise IndexMissing(f"no index {index!r}; make it: {command('setup', index)}")
+        raise missing_index(engine, index, f"To make it: {command('setup', index)}")
     recipe = common_recipe(
         found,
         lambda name: missing_recipe(found[name], name, command),

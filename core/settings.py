@@ -64,9 +64,10 @@ class Settings:
     def scheme(self) -> Scheme:
         """Return the scheme these settings describe."""
         # Imported here: it needs numpy, and an address is read without it.
-        from shinglefold.registry import make_scheme
+        from shinglefold.registry import codes_with_any, make_scheme
 
-        return make_scheme(self.preset, self.languages or None, self.canon_options(), dict(self.language))
+        codes = codes_with_any(self.languages or None)
+        return make_scheme(self.preset, codes, self.canon_options(), dict(self.language))
 
 
 class SettingOrigin(NamedTuple):
@@ -121,8 +122,8 @@ def _read(path: str | Path | None) -> dict[str, Any]:
 
 
 def _from_table(table: Mapping[str, Any], source: str) -> Settings:
-    check_known("setting", table, [*_KINDS, "language"])
-    values = {key: _typed(key, value) for key, value in table.items() if key != "language"}
+    check_known(f"setting (in {source})", table, [*_KINDS, "language"])
+    values = {key: _typed(key, value, source) for key, value in table.items() if key != "language"}
     settings = Settings(**values, given=_given(table, source))
     own = table.get("language", {})
     if not isinstance(own, dict):
@@ -142,11 +143,14 @@ def _given(table: Mapping[str, Any], source: str) -> dict[str, str]:
 def _own(settings: Settings, code: str, table: object) -> CanonOptions:
     options = check_toml_type(f"[language.{code}]", table, dict)
     check_known(f"option in [language.{code}]", options, [f.name for f in fields(CanonOptions)])
-    return replace(settings.canon_options(), **{key: _typed(key, value) for key, value in options.items()})
+    return replace(
+        settings.canon_options(),
+        **{key: _typed(key, value, f"[language.{code}]") for key, value in options.items()},
+    )
 
 
-def _typed(key: str, value: object) -> Any:  # noqa: ANN401 - TOML
-    return check_toml_type(key, value, _KINDS[key], secret=key in SECRETS)
+def _typed(key: str, value: object, place: str) -> Any:  # noqa: ANN401 - TOML
+    return check_toml_type(f"{key} (in {place})", value, _KINDS[key], secret=key in SECRETS)
 
 
 _TYPE_NAMES: Mapping[type, str] = MappingProxyType(

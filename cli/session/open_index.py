@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shinglefold.api.index_recipe import words_of_index
+from shinglefold.api.index_recipe import with_languages, words_of_index
 from shinglefold.cli.framework.next_commands import replace_word
 from shinglefold.cli.framework.output import printable, remark
 from shinglefold.cli.options.definitions import chosen_scheme
@@ -13,6 +13,7 @@ from shinglefold.cli.session.recipe import (
     Target,
     check_field,
     check_target,
+    chosen_languages,
     is_set_up,
     recipe_of_index,
     recipe_of_template,
@@ -116,15 +117,18 @@ class Store(NamedTuple):
 
 
 @contextmanager
-def open_store(target: Target) -> Iterator[Store]:
+def open_store(target: Target, *, groups: bool = False) -> Iterator[Store]:
     """Open the engine of an index to search it.
+
+    Args:
+        groups: the message about a missing index names the command for one with groups.
 
     Raises:
         IndexMissing: there is no such index.
         ConfigError: the index was not set up for fingerprints.
         RecipeMismatch: a setting names another field than the index has.
     """
-    recipe, found = recipe_of_index(target)
+    recipe, found = recipe_of_index(target, groups=groups)
     check_field(target, recipe)
     words = None if is_server(target.where) else words_of_index(recipe.scheme)
     with closing(open_engine(target.where, words)) as engine:
@@ -177,6 +181,9 @@ def new_pipeline(
 
     settings = target.settings
     scheme = chosen_scheme(invocation, target.preset, target.profile)
+    if target.languages:
+        codes, _ = chosen_languages(target)
+        scheme = with_languages(scheme, codes, settings.canon_options(), dict(settings.language))
     definition = target.definition(settings.field, pages=pages) or default_definition(
         settings.field, pages=pages
     )

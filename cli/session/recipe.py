@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, NoReturn
 
-from shinglefold.api.index_recipe import common_recipe
+from shinglefold.api.index_recipe import common_recipe, missing_index
 from shinglefold.cli.framework.next_commands import Hints, chain
 from shinglefold.cli.options.sources import read_definition
 from shinglefold.contracts.engine import JSON, Templates
@@ -26,7 +26,7 @@ from shinglefold.model.recipe import (
     with_never_differ,
 )
 from shinglefold.model.scheme import PRESETS
-from shinglefold.registry import usable
+from shinglefold.registry import codes_with_any, usable
 from shinglefold.settings import Settings
 
 _OPTIONS = ("mode", "drop_function_words", "drop_adjectives", "min_length")
@@ -153,8 +153,8 @@ class Contradiction(NamedTuple):
     source: str
 
 
-def recipe_of_index(target: Target) -> tuple[Recipe, dict[str, JSON]]:
-    """Return the recipe of an index, and the mappings of each index behind its name.
+def recipe_of_index(target: Target, *, groups: bool = False) -> tuple[Recipe, dict[str, JSON]]:
+    """Return the recipe of an index, and the mappings of each index behind its name; see ``open_store``.
 
     Raises:
         IndexMissing: there is no such index.
@@ -162,7 +162,12 @@ def recipe_of_index(target: Target) -> tuple[Recipe, dict[str, JSON]]:
     """
     # The engine is opened without a canonicalizer, whose languages are only known from the recipe.
     with closing(open_engine(target.where)) as engine:
-        found = engine.all_mappings(target.index)
+        try:
+            found = engine.all_mappings(target.index)
+        except IndexMissing as error:
+            remedy = f"To make it: {target.command('setup', groups=groups)}"
+            place = without_secrets(target.where)
+            raise missing_index(engine, target.index, remedy, place) from error
     return one_recipe(found, target), found
 
 
@@ -267,7 +272,8 @@ def chosen_languages(target: Target) -> tuple[tuple[str, ...], str]:
     if target.languages:
         return (tuple(usable()[0]) if "all" in target.languages else target.languages), "--languages"
     given = target.settings.given.get("languages", "")
-    return (target.settings.languages if given else ()), given
+    named = target.settings.languages if given else ()
+    return codes_with_any(named or None) or (), given
 
 
 def chosen_preset(target: Target) -> tuple[str, str]:

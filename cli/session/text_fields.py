@@ -25,11 +25,12 @@ _SAMPLE = 50
 class TextFields(NamedTuple):
     """The warnings about the text fields that an index is read from.
 
-    ``misread``: whether it lacks a field that is read, and no text or little of it is in the others;
-    ``other``: the fields with the rest.
+    ``textless``: whether no document has text that is read; ``misread``: whether it lacks a field that is
+    read, and no text or little of it is in the others; ``other``: the fields with the rest.
     """
 
     warnings: tuple[str, ...] = ()
+    textless: bool = False
     misread: bool = False
     other: tuple[str, ...] = ()
 
@@ -58,7 +59,7 @@ def text_fields(
         *_about_mappings(engine.mappings(index), named, fields, coverage),
         *_about_documents(coverage, named, fields),
     )
-    return TextFields(warnings, coverage.textless or coverage.misread, coverage.unread)
+    return TextFields(warnings, coverage.textless, coverage.textless or coverage.misread, coverage.unread)
 
 
 def _about_documents(coverage: TextCoverage, target: Target, fields: Sequence[str]) -> Iterator[str]:

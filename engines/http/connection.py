@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, nearest
 from shinglefold.options.validation import (
     check_bool,
     check_choice,
@@ -254,6 +254,8 @@ def _base64(text: str) -> str:
 
 
 _PREFIX = "SHINGLEFOLD_ENGINE_"
+#: The least similarity of a mistyped variable. A cluster may set others of this prefix.
+_ALIKE = 0.8
 
 
 def load_connection(
@@ -289,8 +291,21 @@ def named_addresses(environ: Mapping[str, str] | None = None) -> str:
     """
     environ = os.environ if environ is None else environ
     if not any(environ.get(f"{_PREFIX}{name}") for name in ("URL", "FILE")):
+        _check_names(environ)
         return ""
     return ",".join(load_connection(environ=environ).urls)
+
+
+def _check_names(environ: Mapping[str, str]) -> None:
+    """Check that no variable is a mistyped one of a connection: then no server would be used, silently."""
+    known = ("url", "file", *_KINDS, *_FILES)
+    if environ.get(bare := _PREFIX.rstrip("_")):
+        raise ConfigError(f"unknown variable {bare}; did you mean {_PREFIX}URL?")
+    for name in prefixed_variables(_PREFIX, environ).keys() - set(known):
+        if near := nearest(name, known, _ALIKE):
+            raise ConfigError(
+                f"unknown variable {_PREFIX}{name.upper()}; did you mean {_PREFIX}{near.upper()}?"
+            )
 
 
 def _fields_of(table: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -220,10 +220,10 @@ def field_remedy(text: str) -> str:
 
 def unavailable(who: str, why: object) -> EngineUnavailable:
     """Return the error for a server that does not answer."""
-    return EngineUnavailable(
-        f"{who} does not answer: {_short(str(why))}. Check the address, that the server runs, and for "
-        "https the certificates (ca_file)."
-    )
+    check = "Check the address, that the server runs, and for https the certificates (ca_file)."
+    if "WRONG_VERSION_NUMBER" in str(why):
+        check = "It speaks no TLS: write http:// instead of https://."
+    return EngineUnavailable(f"{who} does not answer: {_short(str(why))}. {check}")
 
 
 def not_json(who: str, causes: Sequence[object]) -> EngineError:

@@ -251,6 +251,10 @@ def _reason(text: str, error: Exception) -> str:
         return "invalid JSON: nested too deeply"
     if "integer string conversion" in str(error):
         return "invalid JSON: a number of more digits than can be read"
+    if text.strip().endswith("},"):
+        return "invalid JSON: a comma after the object; leave it out"
+    if isinstance(error, json.JSONDecodeError):
+        return f"invalid JSON: {error.msg}, column {error.colno}{_hint(text)}"
     return f"invalid JSON: {error}{_hint(text)}"
 
 

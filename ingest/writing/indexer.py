@@ -11,7 +11,7 @@ from typing import Any
 from shinglefold.contracts.engine import Document, Engine, GroupNumbers
 from shinglefold.contracts.exclusive_writes import PrepareDocuments
 from shinglefold.documents import RAW_BUDGET, REQUEST_BUDGET, blocks, too_long, weight
-from shinglefold.errors import ConfigError, EngineError, InputError
+from shinglefold.errors import ConfigError, EngineError, InputError, quote
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.record import Record, to_document, with_routing
 from shinglefold.ingest.writing.accounting import InFlightBatches, Progress, RunAccounting, Summary
@@ -80,7 +80,7 @@ def index_documents(
     check_type("pipeline", pipeline, Pipeline, "Pipeline.from_json(…)")
     check_type("backoff", backoff, Backoff, "Backoff(…)", optional=True)
     check_type("noted", noted, Recipe, "pipeline.recipe()", optional=True)
-    _check_records(records)
+    check_documents(records)
     for name, given in (("properties", properties), ("settings", settings)):
         if given is not None:
             check_object(name, given, "an object, as engines take it")
@@ -111,11 +111,19 @@ def index_documents(
         return replace(summary, made=target.created)
 
 
-def _check_records(records: object) -> None:
-    if isinstance(records, str | bytes | PathLike):
-        raise ConfigError("records: a name instead of documents; read(path) yields those of a file")
-    if isinstance(records, Mapping) or not isinstance(records, Iterable):
-        raise expected("records", "documents, such as [{…}, …] or read(path)", records)
+def check_documents(documents: object) -> None:
+    """Check that documents can be read from an argument.
+
+    Raises:
+        ConfigError: it is one document, a name, or no iterable.
+    """
+    if isinstance(documents, str | bytes | PathLike):
+        raise ConfigError(
+            f"documents: a name instead of documents; those of a file: from shinglefold.ingest import read; "
+            f"read({quote(documents)})"
+        )
+    if isinstance(documents, Mapping) or not isinstance(documents, Iterable):
+        raise expected("documents", "a list or an iterator of documents, such as [{…}, …]", documents)
 
 
 def _stopped_by(work: Callable[[], None]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import ConfigError, quote
+from shinglefold.errors import ConfigError, nearest, quote
 from shinglefold.options.validation import check_int
 from shinglefold.rerank.representatives import load_policies
 from shinglefold.rerank.request.arguments import (
@@ -205,6 +205,8 @@ _MOST_HITS = 2**31 - 1
 _GREATEST = 2**63 - 1
 #: Sort keys that hold under one point in time.
 _PLACES = ("_doc", "_shard_doc")
+#: The least similarity of a mistyped ``dedup``.
+_ALIKE = 0.8
 #: Queries that may stand only at the top of a body.
 _TOP_ONLY = {"hybrid"}
 
@@ -226,6 +228,8 @@ def split_request(body: Mapping[str, Any]) -> tuple[JSON, Mapping[str, Any]]:
         raise ConfigError(f'ext: expected an object, such as {{"dedup": {{…}}}}, got {quote(given)}')
     ext = dict(given or {})
     ours = ext.pop("dedup", {})
+    if "dedup" in rest or any(nearest(str(name), ["dedup"], _ALIKE) for name in ext):
+        raise ConfigError('options of folding are in ext.dedup: {"ext": {"dedup": {…}}}')
     if ext:
         rest["ext"] = ext
     if isinstance(ours, bool):

@@ -175,7 +175,8 @@ def _fetch_document(wanted: str | tuple[str, str], query: SimilarQuery) -> Steps
     hits = [hit for hit in answer["hits"]["hits"] if index is None or hit["_index"] == index]
     if not hits:
         where = query.candidates.index if index is None else index
-        raise InputError(f"no document {id_!r} in the index {where!r}, or searches do not see it yet")
+        words = '; for a text that is not stored give a document, such as {"body": …}' if " " in id_ else ""
+        raise InputError(f"no document {id_!r} in the index {where!r}, or searches do not see it yet{words}")
     if len(hits) > 1:
         raise _ambiguous(id_, hits)
     return hits[0]  # type: ignore[no-any-return]
@@ -183,7 +184,7 @@ def _fetch_document(wanted: str | tuple[str, str], query: SimilarQuery) -> Steps
 
 def _index_and_id(wanted: object) -> tuple[str, str]:
     if not isinstance(wanted, list | tuple) or [*map(type, wanted)] != [str, str]:
-        raise expected("what is wanted", "an id, (index, id), a Fingerprint or a QueryDocument", wanted)
+        raise expected("wanted", "an id as text, (index, id), or a document with its text", wanted)
     return wanted[0], wanted[1]
 
 

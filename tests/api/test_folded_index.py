@@ -171,8 +171,12 @@ def test_what_agrees_with_the_index_may_be_said(folder):
 
 
 def test_a_missing_index_names_the_call_that_makes_it(folder):
-    with pytest.raises(IndexMissing, match=r"no index 'news'; make it: shinglefold\.setup\("):
+    with pytest.raises(
+        IndexMissing, match=r"no index 'news'; there are: site\. To make it: shinglefold\.setup"
+    ):
         shinglefold.open(folder, "news")
+    with pytest.raises(IndexMissing, match=r"no index 'sites'; there are: site\. Did you mean 'site'\?$"):
+        shinglefold.open(folder, "sites")
 
 
 @pytest.mark.parametrize(
@@ -230,3 +234,57 @@ def test_help_fits_a_screen_and_names_every_method():
         "doctor",
     } <= public
     assert pydoc.render_doc(shinglefold.open)
+
+
+def test_an_open_index_is_shown_in_a_line_without_its_secrets(folder):
+    with shinglefold.open(folder, "site", cursor_key="a secret of thirty-two characters") as site:
+        assert repr(site) == "<FoldedIndex 'site' of title, body>"
+
+
+UNREAD = {
+    "id": "unread",
+    "headline": "Мост закроют на ремонт",
+    "content": "Мост через реку Каменку закроют на ремонт с 4 мая, рабочие снимут старый асфальт.",
+}
+
+
+@pytest.mark.parametrize(
+    "write",
+    [lambda site: site.index([UNREAD]), lambda site: site.add(UNREAD), lambda site: site.add_all([UNREAD])],
+)
+def test_text_in_fields_that_nobody_reads_is_said(tmp_path, caplog, write):
+    shinglefold.setup(tmp_path, "news", text=["title", "body"])
+    with shinglefold.open(tmp_path, "news") as news:
+        write(news)
+    (record,) = caplog.records
+    assert "no document has text in title, body" in record.message
+    assert "shinglefold.setup(…, 'news', text=['headline', 'content'])" in record.message
+
+
+def test_the_counts_of_a_run_have_the_remark_about_unread_text(tmp_path, caplog):
+    shinglefold.setup(tmp_path, "news", text=["title", "body"])
+    with shinglefold.open(tmp_path, "news") as news:
+        (note,) = news.index([UNREAD]).notes
+        assert "there is text in headline, content" in note
+        caplog.clear()
+        news.index([{"id": "photo", "url": "https://news.example/1.jpg"}, *articles()])
+        news.add({"id": "other photo", "url": "https://news.example/2.jpg"})
+    assert not caplog.records
+
+
+def test_one_search_is_no_list_of_searches(site):
+    with pytest.raises(ConfigError, match=r"bodies: expected a list of search requests, got \{'query'"):
+        site.msearch(BRIDGE)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "error", "message"),
+    [
+        (5, ConfigError, "wanted: expected an id as text"),
+        ("Мост через реку", InputError, 'for a text that is not stored give a document, such as {"body": …}'),
+    ],
+)
+def test_what_is_no_id_says_what_is_wanted(site, wanted, error, message):
+    with pytest.raises(error) as told:
+        site.similar(wanted)
+    assert message in str(told.value)

@@ -36,3 +36,11 @@ def test_credentials_in_the_environment_name_no_engine(run, monkeypatch, engine_
     monkeypatch.setenv("SHINGLEFOLD_ENGINE_PASSWORD", "secret")
     monkeypatch.setenv("SHINGLEFOLD_DATA_DIR", str(engine_folder))
     assert run("stats").code == 0
+
+
+@pytest.mark.parametrize("name", ["SHINGLEFOLD_ENGINE", "SHINGLEFOLD_ENGINE_URLS"])
+def test_a_mistyped_address_does_not_lead_to_the_folder_of_the_embedded_engine(run, monkeypatch, name):
+    monkeypatch.setenv(name, _NOBODY)
+    ran = run("stats")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"unknown variable {name}; did you mean SHINGLEFOLD_ENGINE_URL?" in ran.err

@@ -1,5 +1,6 @@
 """Indices that another program made: their own fields, their own mappings, and what setup says of them."""
 
+import json
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -90,3 +91,37 @@ def test_setup_of_an_index_whose_language_has_another_version_names_what_moves_i
     assert ran.code == 1
     assert "index 'theirs' was made with scheme en 1, but en 999 is in use" in ran.err
     assert "shinglefold index FILE --index theirs --recreate" in ran.err
+
+
+def test_a_setup_after_which_nothing_can_fold_is_no_success(run, make):
+    make({"headline": _TEXT, "content": _TEXT}, _OWN)
+    ran = run("setup", "theirs", "--field", "headlin")
+    assert ran.code == 3
+    assert "none of the 5 documents of theirs looked at has text in headlin" in ran.err
+
+
+def test_a_new_index_has_the_languages_named_and_any(run):
+    for codes in ("ru, uk", "ru,uk,any"):
+        assert run("setup", "news", "--languages", codes).code == 0
+        (stats,) = run("stats", "news", "--json").json()["indices"]
+        assert [one["code"] for one in stats["recipe"]["languages"]] == ["any", "ru", "uk"]
+
+
+def test_doctor_names_the_command_for_a_field_that_the_mappings_lack(run, make):
+    make({"title": _TEXT, "body": _TEXT})
+    assert run("setup", "theirs").code == 0
+    assert run("backfill", "theirs", "--workers", 1).code == 0
+    run("setup", "theirs", "--field", "summary")
+    ran = run("doctor", "theirs", "--workers", 1)
+    assert ran.code == 3
+    assert "the mappings have no field summary: if the text is in another field, name that: " in ran.out
+    assert "shinglefold setup theirs --field FIELD; " in ran.out
+
+
+def test_languages_of_the_environment_are_those_of_the_index_without_any(run, monkeypatch):
+    monkeypatch.setenv("SHINGLEFOLD_LANGUAGES", "ru,uk")
+    line = json.dumps({"id": "a", "title": "Мост", "body": "Мост через реку закрыт до понедельника"})
+    for _ in range(2):
+        ran = run("index", "-", "--index", "news", stdin=line)
+        assert (ran.code, ran.err) == (0, "")
+    assert run("setup", "news").out.startswith("nothing to change")

@@ -103,8 +103,8 @@ def test_retry_leaves_only_what_failed_again(run):
         (("setup",), 2, "name an index"),
         (("setup", "--pattern", "news-*"), 2, "no templates"),
         (("backfill", "pages", "--slice", "3/2"), 2, "such as 2/4"),
-        (("backfill", "nowhere"), 1, "no index 'nowhere'"),
-        (("doctor", "nowhere"), 1, "no index 'nowhere'"),
+        (("backfill", "nowhere"), 1, "no index 'nowhere' in .shinglefold; there are: "),
+        (("doctor", "nowhere"), 1, "no index 'nowhere' in .shinglefold; there are: "),
         (("index", "--replay", "nowhere.jsonl"), 1, "check the path"),
     ],
 )

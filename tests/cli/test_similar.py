@@ -85,6 +85,7 @@ def test_a_file_of_the_name_of_a_document_is_said_to_be_one(similar, tmp_path):
     ("arguments", "code", "said"),
     [
         (["nowhere"], 1, "no file 'nowhere', and no document of this id"),
+        (["no where"], 1, "no file 'no where' (for this text itself add --text), and no document"),
         (["…", "--text"], 1, "no word to find copies by"),
         (["ru-bridge-repair-1", "--index", "other"], 1, "other"),
         (["ru-bridge-repair-1", "--filter", "host"], 2, "FIELD=VALUE"),

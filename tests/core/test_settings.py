@@ -42,9 +42,9 @@ def test_a_language_may_have_options_of_its_own(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('pressset = "x"', "did you mean 'preset'"),
-        ("workers = true", "workers: expected a whole number"),
-        ("languages = 5", "languages: expected a list of strings"),
+        ('pressset = "x"', r"in .*\.toml\) 'pressset'; did you mean 'preset'"),
+        ("workers = true", r"workers \(in .*\.toml\): expected a whole number"),
+        ("languages = 5", r"languages \(in .*\.toml\): expected a list of strings"),
         ("mode = [", "shinglefold.toml"),
         ("[language.ru]\nmod = 'stem'", "did you mean 'mode'"),
         ("language = 5", "expected tables"),
@@ -81,3 +81,8 @@ def test_a_mistyped_variable_is_told(name, meant):
 @pytest.mark.parametrize("name", ["DATA", "CACHE", "DEBUG", "TEST_SERVERS", "ENGINE_CA_FILE", "ENGINE_FILE"])
 def test_variables_of_other_parts_are_no_settings(name):
     assert load_settings(environ={f"SHINGLEFOLD_{name}": "x"}) == Settings()
+
+
+def test_any_need_not_be_named(tmp_path):
+    path = written(tmp_path, 'languages = ["ru", "uk"]')
+    assert [ref.code for ref in load_settings(path, {}).scheme().languages] == ["any", "ru", "uk"]

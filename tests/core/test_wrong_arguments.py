@@ -165,12 +165,12 @@ WRONG: list[tuple[str, Callable[[Site], object], str]] = [
     (
         "a file for documents",
         lambda s: index_documents(s.engine, "new", "pages.jsonl", s.pipeline),
-        "read(path) yields",
+        "from shinglefold.ingest import read",
     ),
     (
         "one document",
         lambda s: index_documents(s.engine, "new", {"id": 1}, s.pipeline),
-        "records: expected documents",
+        "documents: expected",
     ),
     (
         "a definition",

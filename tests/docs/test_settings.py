@@ -29,6 +29,6 @@ def test_the_example_is_a_settings_file(tmp_path):
     file = tmp_path / "shinglefold.toml"
     file.write_text(example, "utf-8")
     settings = load_settings(file, environ={})
-    assert settings.languages == ("ru", "uk", "en", "any")
+    assert settings.languages == ("ru", "uk", "en")
     assert Canonicalizer.of(settings.scheme()).tokens("мост")
     assert dict(settings.language)["ru"].drop_function_words

@@ -62,6 +62,8 @@ def test_jsonl_gives_a_document_a_line_with_its_number(tmp_path: Path, name: str
         ("id,title,body", "invalid JSON: .*; if these are rows of CSV, add --format csv$"),
         ('"1";"a title"', "invalid JSON: .*; if these are rows of CSV, add --format csv$"),
         ("1\ttext", "; if these are rows of CSV, add --format csv$"),
+        ('{"id": "a"},', "invalid JSON: a comma after the object; leave it out$"),
+        ('{"id": "a",}', r"invalid JSON: .*, column 12$"),
         ("no cells", r"invalid JSON: [^;]*$"),
         ('{"a": 1, "b": 2', r"invalid JSON: [^;]*$"),
     ],

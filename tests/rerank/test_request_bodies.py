@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from shinglefold.errors import ConfigError
 from shinglefold.rerank import FoldOptions
 from shinglefold.rerank.request.bodies import (
     chosen_body,
@@ -211,3 +212,11 @@ def test_a_page_ends_between_hits_that_differ():
     hits = [{"sort": [key]} for key in (1, 2, 2, 3)]
     assert [complete_tie_groups(hits[: most + 1], most) for most in (1, 2, 3, 4)] == [1, 1, 3, 4]
     assert complete_tie_groups(hits[1:3], 1) == 0
+
+
+@pytest.mark.parametrize(
+    "body", [{"dedup": {"fold": False}}, {"ext": {"dedupe": {}}}, {"ext": {"dedup": {}, "deduped": 1}}]
+)
+def test_options_in_another_place_name_theirs(body):
+    with pytest.raises(ConfigError, match=r'options of folding are in ext\.dedup: \{"ext": \{"dedup"'):
+        split_request(body)

@@ -22,10 +22,9 @@ from shinglefold.cli.render.run_summary import (
     text_warnings,
     with_field_check,
 )
-from shinglefold.errors import IndexMissing, ShinglefoldError
+from shinglefold.errors import ShinglefoldError
 
 if TYPE_CHECKING:
-    from shinglefold.cli.session.recipe import Target
     from shinglefold.grouping.gate.gate import BulkRun
 
 _PASSAGE_CHARACTERS = 160
@@ -140,8 +139,7 @@ def add(
     run, watch = BulkRun(), FieldWatch(())
     with (
         _keep_result(run),
-        _suggest_setup(target, groups=chosen.action != "refuse"),
-        open_store(target) as store,
+        open_store(target, groups=chosen.action != "refuse") as store,
     ):
         pipeline, recipe = pipeline_for_index(target, invocation)
         watch.fields = raw_fields(pipeline.steps, recipe.field)
@@ -188,18 +186,6 @@ def _exit_code(run: "BulkRun") -> int:
     return exit_code_of_run(
         run.stopped, run.read, run.read - run.count("accepted"), run.count("accepted"), rest
     )
-
-
-@contextmanager
-def _suggest_setup(target: "Target", *, groups: bool) -> Iterator[None]:
-    """Name the command that makes the index in the error that it is missing; a gate makes none."""
-    try:
-        yield
-    except IndexMissing as error:
-        make = target.command("setup", groups=groups)
-        message = str(error)
-        end = "" if message.endswith((".", "?")) else "."
-        raise IndexMissing(f"{message}{end} To make it: {make}") from error
 
 
 def _print(index: str, run: "BulkRun", backfill: str) -> None:

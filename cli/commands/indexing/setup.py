@@ -68,8 +68,7 @@ if TYPE_CHECKING:
 @click.option(
     "--languages",
     metavar="CODES",
-    help="Languages of the scheme, such as ru,uk,any, in their installed versions, or all; by default "
-    "unchanged.",
+    help="Languages of the scheme, such as ru,uk, in their installed versions, or all; by default unchanged.",
 )
 @click.option(
     "--dedup-field",
@@ -150,7 +149,7 @@ def setup(
     """Set up indices for fingerprints: mappings and templates.
 
     A missing INDEX is made. What exists stays as it is, so a second run changes nothing. Exit code 3 says
-    that something can't be changed in place.
+    that something can't be changed in place, or that no document has text in the fields.
     """
     from shinglefold.api.index_recipe import mappings_or_none, search_canonicalizer
     from shinglefold.cli.commands.indexing.new_recipe import setup_recipe, with_keyword_storage
@@ -160,8 +159,10 @@ def setup(
     from shinglefold.ingest.pipeline.steps import rerun_problems
     from shinglefold.maintenance import SetupRequest, carry_out, make_plan
     from shinglefold.model.recipe import fingerprint_field, has_recipe, with_passages
+    from shinglefold.registry import codes_with_any
 
-    codes = tuple(code.strip() for code in (languages or "").split(",") if code.strip())
+    named = [code.strip() for code in (languages or "").split(",") if code.strip()]
+    codes = tuple(named) if "all" in named or not named else codes_with_any(named) or ()
     target = invocation.target(indices[0] if indices else "", engine, languages=codes, **flags)
     if remove:
         others = (*flags.values(), codes, patterns, dedup_field, seal, groups, keywords is not None, passages)
@@ -189,11 +190,13 @@ def setup(
         new_pipeline = Pipeline.from_json(recipe.pipeline, recipe.scheme)
         found = {index: one for given in indices for index, one in mappings_or_none(opened, given).items()}
         warnings: list[str] = []
+        textless = False
         for index, mappings in found.items():
             texts = text_fields(opened, target, index, new_pipeline, recipe)
             if not (target.fields or target.pipeline or has_recipe(mappings) or fingerprint_field(mappings)):
                 texts.check()
             warnings += texts.warnings
+            textless |= texts.textless
         if not dry_run:
             carry_out(opened, plan)
     if invocation.json:
@@ -203,7 +206,7 @@ def setup(
     warn(warnings)
     warn(map(target.hints.complete, plan.notes), "note")
     warn(rerun_problems(new_pipeline.steps, recipe.field), "note")
-    return PARTLY if plan.problems else DONE
+    return PARTLY if plan.problems or textless else DONE
 
 
 def _with_field(target: "Target", dedup_field: str | None) -> "Target":

@@ -36,7 +36,7 @@ _FINDINGS = {
     "unsealed": "have one that lacks the seal of the index: altered, or made without its key",
     "damaged": "have one with parts missing or altered",
     "textless": "have a fingerprint, and no text in the fields the pipeline reads",
-    "hidden": "have one of more text than you are shown",
+    "hidden": "have one of more text than you see in the fields read",
     "foreign": "have something else in its place, which is left alone",
     "unreadable": "can't be fingerprinted: the pipeline fails on them",
     "dropped": "are such as the pipeline drops",
@@ -150,7 +150,7 @@ def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[st
         commands.append(target.command("regroup"))
     lines = [_other_fields_remedy(found, target, recipe)] if other_fields else []
     if found.unseen:
-        lines.append(_unseen_remedy(found))
+        lines.append(_unseen_remedy(found, target))
     if found.findings.get("kept"):
         fix = target.command("doctor", fix=True)
         lines.append(f"placeholders whose writers crashed are removed by: {fix}")
@@ -159,7 +159,7 @@ def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[st
     return [*lines, *([f"to mend it: {chain(commands)}"] if commands else [])]
 
 
-def _unseen_remedy(found: "Diagnosis") -> str:
+def _unseen_remedy(found: "Diagnosis", target: "Target") -> str:
     """Return what to do about fields that the mappings lack: they are mistyped, or hidden from this user."""
     named = ", ".join(found.unseen)
     if found.resembling:
@@ -168,9 +168,10 @@ def _unseen_remedy(found: "Diagnosis") -> str:
             f"the mappings have no field {near}: if it is mistyped, correct the pipeline; if this user may "
             "not see it, examine the index as a user who does"
         )
+    change = target.command("setup", field="FIELD")
     return (
-        f"no field {named} is shown to this user, so that its texts can't be compared: examine the index as "
-        "a user who sees it"
+        f"the mappings have no field {named}: if the text is in another field, name that: {change}; if this "
+        "user may not see it, examine the index as a user who does"
     )
 
 

@@ -103,7 +103,8 @@ def similar(
             if not text and what != "-" and same_id(store, index, what):
                 remark(f"note: {printable(what)} is a file and an id; for the document add --id")
         else:
-            missing = f"no file {what!r}, and no document of this id"
+            words = " (for this text itself add --text)" if " " in what else ""
+            missing = f"no file {what!r}{words}, and no document of this id"
             hit = stored_hit(store, target, what, invocation.arguments, missing)
             wanted = hit["_index"], hit["_id"]
         page = search.find(index, wanted, options, place=after)

@@ -125,3 +125,10 @@ def test_certificates_that_can_not_be_read_are_told(tmp_path):
         for file in (tmp_path / "ca.pem", tmp_path / "absent.pem"):
             with pytest.raises(ConfigError, match=file.name):
                 product_of(Connection(("https://127.0.0.1:1",), **{field: str(file)}))
+
+
+def test_a_server_without_tls_is_named_as_one(listening, monkeypatch):
+    monkeypatch.setenv("SHINGLEFOLD_ENGINE_RETRIES", "0")
+    url = listening(200, {}, {}).replace("http://", "https://")
+    with pytest.raises(EngineUnavailable, match="It speaks no TLS: write http:// instead of https://"):
+        open_engine(url).close()
