@@ -9,7 +9,7 @@ from shinglefold.documents import values_at
 from shinglefold.errors import InputError
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.field_statistics import FieldWatch
-from shinglefold.ingest.pipeline.field_usage import raw_fields
+from shinglefold.ingest.pipeline.steps import raw_fields
 from shinglefold.ingest.processors.texts import joined_text, without_markup
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.values import Fingerprint
