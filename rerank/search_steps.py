@@ -37,7 +37,7 @@ from shinglefold.rerank.request.bodies import (
     SEQ_NO,
     page_bounds,
     read_completely,
-    refuse_collapse,
+    refuse_unfoldable,
     split_request,
     window_fields,
 )
@@ -168,7 +168,7 @@ class SearchSteps(Generic[Driven]):
         if not chosen.fold or (page_bounds(rest)[1] == 0 and chosen.cursor is False):
             answer: JSON = yield Call("search", (index, rest))
             return answer
-        refuse_collapse(rest)
+        refuse_unfoldable(rest, chosen)
         request = SearchRequest(index, rest, chosen, url)
         try:
             return (yield from self._folded(request))

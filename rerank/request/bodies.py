@@ -239,11 +239,18 @@ def split_request(body: Mapping[str, Any]) -> tuple[JSON, Mapping[str, Any]]:
     return with_plain_values(rest), ours
 
 
-def refuse_collapse(body: Mapping[str, Any]) -> None:
-    """Raise ``ConfigError`` if a request has a ``collapse`` of its own."""
+def refuse_unfoldable(body: Mapping[str, Any], options: FoldOptions) -> None:
+    """Raise ``ConfigError`` if a request has a ``collapse``, or a ``search_after`` that would miss groups."""
     if "collapse" in body:
         raise ConfigError(
             '"collapse" and folding exclude each other: remove it, or set "fold": false in ext.dedup'
+        )
+    if "search_after" in body and options.representative and options.representative[0].name != "rank":
+        # The hit shown may rank far behind the first of its group; groups between them would be on no page.
+        raise ConfigError(
+            "search_after the last hit shown misses groups with representative "
+            f"{quote(options.representative[0].name)}: leave it out and ask for "
+            '{"cursor": true} in ext.dedup, or set "representative": "rank" or "fold": false'
         )
 
 

@@ -8,6 +8,7 @@ from support.interceptor import Script, intercept, lines
 
 import shinglefold
 from shinglefold.examples import temporary_index
+from shinglefold.gateway.rest import RestResponse, Send
 from shinglefold.grouping.regroup import regroup
 from shinglefold.rerank.request.fold_options import FoldOptions
 
@@ -87,3 +88,17 @@ def test_a_page_without_a_total_gets_none(site):
     page = ask(site, {"size": 500, "track_total_hits": False}, "search")
     assert "total" not in page["hits"]
     assert "hits_total" not in page["dedup"]
+
+
+def test_a_page_after_a_hit_that_ranks_behind_its_group_is_the_engines_own(site):
+    class Searched(Script):
+        def __call__(self, request):
+            if isinstance(request, Send):
+                return RestResponse(200, site.engine.search("site", request.request.body))
+            return super().__call__(request)
+
+    body = {"sort": [{"_score": "desc"}], "search_after": [0.5]}
+    longest = FoldOptions.parse({"representative": "longest"})
+    found = intercept(site, Searched(site), "/site/_search", body, always=True, dedup=longest).body
+    assert found["dedup"]["mode"] == "unfolded"
+    assert '"cursor": true' in found["dedup"]["mode_reason"]

@@ -230,6 +230,15 @@ def test_a_request_may_go_on_after_a_hit(library, folded):
         assert ids(answer["hits"]["hits"]) == expected[:40]
 
 
+@pytest.mark.parametrize("policies", ["longest", ["newest:published"], ["longest", "rank"]])
+def test_a_request_does_not_go_on_after_a_hit_that_ranks_behind_its_group(library, folded, policies):
+    body = library.body(5, size=40, search_after=[19])
+    with pytest.raises(ConfigError, match='"cursor": true'):
+        folded.search("pages", {**body, "ext": {"dedup": {"representative": policies}}})
+    ranked = {**body, "ext": {"dedup": {"representative": ["rank", "longest"]}}}
+    assert ids(folded.search("pages", ranked)["hits"]["hits"])
+
+
 @pytest.mark.parametrize("ours", [False, {"fold": False}, {"fold": False, "window": 3}])
 def test_unfolded_the_engine_answers_for_itself(library, folded, ours):
     body = rich_body(library)
