@@ -125,8 +125,8 @@ class FoldedIndex:
         *,
         size: int = 10,
         similarity: float | None = None,
-        scope: Sequence[str] = (),
-        filters: Sequence[Mapping[str, Any]] = (),
+        scope: str | Sequence[str] = (),
+        filters: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
         source: Any = True,  # noqa: ANN401 - a filter as engines take it
         after: str | None = None,
     ) -> SimilarPage:
@@ -160,7 +160,7 @@ class FoldedIndex:
         *,
         size: int = 10,
         min_share: float = 0.05,
-        filters: Sequence[Mapping[str, Any]] = (),
+        filters: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
         source: Any = True,  # noqa: ANN401 - a filter as engines take it
         after: str | None = None,
     ) -> MatchPage:

@@ -35,8 +35,8 @@ class IndexOptions:
     never_differ: tuple[str, ...] | None = None
     dedup: FoldOptions | Mapping[str, Any] | None = None
     policy: Policy = field(default_factory=Policy)
-    seal_key: str | None = None
-    cursor_key: bytes | None = None
+    seal_key: str | None = field(default=None, repr=False)
+    cursor_key: bytes | None = field(default=None, repr=False)
     on_trouble: OnTrouble = "unfolded"
 
     @classmethod
@@ -66,7 +66,7 @@ class IndexOptions:
                 check_str(name, value)
         check_choice("on_trouble", on_trouble, get_args(OnTrouble))
         profile_of(profile or "")
-        if isinstance(dedup, Mapping):
+        if not isinstance(dedup, FoldOptions | None):
             FoldOptions.parse(dedup)
         if not isinstance(policy, str | Policy):
             raise expected("policy", '"refuse", "tag" or a Policy (from shinglefold.grouping)', policy)
@@ -181,24 +181,28 @@ def similar_options(
     opened: IndexOptions,
     *,
     similarity: float | None = None,
-    scope: Sequence[str] = (),
-    filters: Sequence[Mapping[str, Any]] = (),
+    scope: str | Sequence[str] = (),
+    filters: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
     source: Any = True,  # noqa: ANN401 - a filter as engines take it
     **options: Any,  # noqa: ANN401 - of SimilarOptions
 ) -> tuple[SimilarOptions, tuple[Scope, ...]]:
     """Return the options of ``similar``, and its scopes."""
     check_fraction("similarity", similarity)
     least = opened.similarity if similarity is None else similarity
-    scopes = tuple(Scope.parse(one) for one in scope)
+    scopes = tuple(Scope.parse(one) for one in ([scope] if isinstance(scope, str) else scope))
     chosen = {**options, **({} if least is None else thresholds(least))}
-    return SimilarOptions(scope=scopes, filters=tuple(filters), source=source, **chosen), scopes
+    return SimilarOptions(scope=scopes, filters=_several(filters), source=source, **chosen), scopes
 
 
 def match_options(
     *,
-    filters: Sequence[Mapping[str, Any]] = (),
+    filters: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
     source: Any = True,  # noqa: ANN401 - a filter as engines take it
     **options: Any,  # noqa: ANN401 - of MatchOptions
 ) -> MatchOptions:
     """Return the options of ``matches``."""
-    return MatchOptions(filters=tuple(filters), source=source, **options)
+    return MatchOptions(filters=_several(filters), source=source, **options)
+
+
+def _several(filters: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    return (filters,) if isinstance(filters, Mapping) else tuple(filters)

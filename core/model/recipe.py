@@ -226,8 +226,8 @@ def missing_recipe(
     setup = command("setup", index, dedup_field=field)
     if fingerprint_field(mappings):
         return (
-            f"index {index!r} has fields of fingerprints and no recipe: somebody replaced _meta of its "
-            f"mappings. To restore the recipe from its documents: {setup}"
+            f"index {index!r} has fields of fingerprints and no recipe: it was removed, or _meta of its "
+            f"mappings was replaced. To restore the recipe from its documents: {setup}"
         )
     lacking = "name a scheme but no pipeline" if stored_recipe(mappings) else "have no recipe"
     return (

@@ -6,6 +6,7 @@ import pydoc
 import pytest
 
 import shinglefold
+from shinglefold.api.index_options import IndexOptions
 from shinglefold.errors import ConfigError, IndexMissing, InputError, RecipeMismatch, Refused
 from shinglefold.examples import articles
 from shinglefold.grouping import Policy
@@ -40,6 +41,25 @@ def test_options_given_at_the_opening_are_for_every_request(folder):
     with shinglefold.open(folder, "site", dedup={"members": 0}) as site:
         (_, repair, _) = site.search(BRIDGE)["hits"]["hits"]
         assert len(repair["inner_hits"]["duplicates"]["hits"]["hits"]) <= 1
+
+
+@pytest.mark.parametrize("dedup", [5, "newest:date", ["rank"], {"representativ": "rank"}])
+def test_options_for_every_request_are_checked_at_the_opening(folder, dedup):
+    with pytest.raises(ConfigError, match="dedup"):
+        shinglefold.open(folder, "site", dedup=dedup)
+
+
+def test_options_are_shown_without_secrets(folder):
+    with shinglefold.open(folder, "site", cursor_key="of cursors") as site:
+        assert "of cursors" not in repr(site.options)
+    assert "of seals" not in repr(IndexOptions.parse(seal_key="of seals"))
+
+
+def test_one_scope_and_one_filter_need_no_list(site):
+    ru = {"term": {"lang": "ru"}}
+    found = site.similar("ru-bridge-repair-1", scope=["host"], filters=[ru])
+    assert site.similar("ru-bridge-repair-1", scope="host", filters=ru) == found
+    assert site.similar("ru-bridge-repair-1", filters={"term": {"lang": "zh"}}).matches == ()
 
 
 def test_a_higher_similarity_folds_less(folder):
