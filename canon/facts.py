@@ -11,7 +11,7 @@ import xxhash
 
 from shinglefold.canon.segmentation import Cuttable
 from shinglefold.canon.unicode_tables import homoglyph_map, rows
-from shinglefold.canon.written_numbers import HAN, LETTER, NEAR, SCALES, in_digits, plain_text
+from shinglefold.canon.written_numbers import HAN, LETTER, NEAR, POINTS, SCALES, in_digits, plain_text
 
 #: The classes of words that can be facts. ``numbers``: numbers with their units, signs and model letters, and
 #: signs that compare words (``>=``, ``≠``);
@@ -41,10 +41,11 @@ _RELATION = re.compile(r"(?<![<>=!–—-])(?:(?:[<>]=|[≤≥]|<(?=\s))(?!\s*(?
 _SPELLED_OUT = str.maketrans({"≥": ">=", "≤": "<=", "≠": "!="})
 #: The possible ends of a sentence; the next letter decides.
 _END = re.compile(r"[。！？；]|[.!?…][\"»”’')\]]*+\s++|\n\s*+")
-#: Numbers before ``г.`` that are years.
+#: Numbers before ``г.`` and ``р.`` that are years, by the unit or its spelling.
 _YEARS = {
     "g": re.compile(r"(?:.*[.,])?(?:19|20)\d\d"),
     "y": re.compile(r"(?:.*[.,])?(?:1\d|20)\d\d"),
+    "р": re.compile(r"(?:.*[.,])?(?:19|20)\d\d"),
 }
 _MINUS, _BEFORE_MINUS = "-−–", re.compile(r"(?:^|[\s(\[:=≈~±<>,;]|\.\.)$")
 #: Between numbers that share the unit of the last: 8/128 ГБ, 10–14 ч, 10 до 14 ч.
@@ -67,6 +68,7 @@ _SCALE = (
     r"(?P<scale>(?:тыс|тис|млн|млрд|трлн|mln|bn)(?!\w)\.?|百万|千万|千(?![克米瓦])|[万亿]"
     r"|(?:тысяч|тисяч|миллион|миллиард|мільйон|мільярд|thousand|million|billion|trillion)[^\W\d]*)"
 )
+_POINT = re.compile(POINTS)
 #: Numbers that are multiplied: of fewer digits than a decimal holds.
 _DECIMAL, _LONGEST = re.compile(r"[<>=-]{0,3}[\d ]+(?:\.\d+)?"), 20
 _BROKEN = re.compile(rf"(?<={LETTER})-\n\s*(?={LETTER})")
@@ -235,7 +237,8 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
         begin = match.end("than") if match["than"] else match.start()
         if begin and folded[begin - 1] in _MINUS and _is_sign(folded[max(0, begin - 9) : begin - 1]):
             signs += "-"
-        if unit in {"g", "y"} and _YEARS[unit].fullmatch(number):
+        years = _YEARS.get(match["unit"] or "") or _YEARS.get(unit)
+        if years and years.fullmatch(number):
             unit = ""
         yield _Found(signs + value, unit, match.start(), at)
 
@@ -300,6 +303,7 @@ def _unit(match: re.Match[str]) -> str:
 @lru_cache(maxsize=1024)
 def _normal_unit(word: str) -> str:
     exact, stems = _spelled()
+    word = word if word in exact else _POINT.sub("·", word)
     return exact.get(word) or next((to for stem, to in stems.items() if word.startswith(stem)), word)
 
 
@@ -308,6 +312,7 @@ def _spelled() -> tuple[dict[str, str], dict[str, str]]:
     """Return the normal forms of units by their spellings, and by the beginnings of words."""
     pairs = [(spelling, unit) for unit, *spellings in rows("units.txt") for spelling in spellings]
     exact = {spelling: unit for spelling, unit in pairs if not spelling.endswith("*")}
+    exact |= {spelling.replace("·", ""): unit for spelling, unit in exact.items()}
     stems = {spelling[:-1]: unit for spelling, unit in pairs if spelling.endswith("*")}
     return exact, dict(sorted(stems.items(), key=lambda row: -len(row[0])))
 
@@ -317,12 +322,13 @@ def _pattern() -> re.Pattern[str]:
     exact, stems = _spelled()
     words = sorted([one for one in exact if one[0].isalpha() and not _is_han(one)], key=len, reverse=True)
     others = sorted([one for one in exact if not one[0].isalpha() or _is_han(one)], key=len, reverse=True)
-    letters = "|".join(map(re.escape, words))
+    letters = "|".join([re.escape(one).replace("·", POINTS) for one in words])
     begun = "|".join(map(re.escape, sorted(stems, key=len, reverse=True)))
     signs = "|".join(map(re.escape, others))
+    # As few as there are: квт is no кв т.
     square = (
         r"(?P<square>(?:кв|куб|sq|cu)\.?\s*"
-        r"|(?:квадратн|кубическ|кубічн|square|cubic)[^\W\d_]*+\s++|平方|立方|平)?"
+        r"|(?:квадратн|кубическ|кубічн|square|cubic)[^\W\d_]*+\s++|平方|立方|平)??"
     )
     unit = rf"(?P<unit>(?:{letters})(?=\^?[23](?!\d))|(?:{letters})(?!{LETTER})|(?:{begun})\w*|{signs})"
     per = rf"(?:\.?\s?/\s?(?P<per>{letters}|с)(?!{LETTER}))?"

@@ -22,8 +22,12 @@ _ROMAN_LETTERS = str.maketrans("ІХ", "IX")
 _ONES = {"": 0, "I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9}
 #: Chinese numbers of two digits and more, and ordinals; a lone digit is often no number (一起).
 _HAN_NUMBER = re.compile("[第〇零一二三四五六七八九十两][〇零一二三四五六七八九十百千万]{1,16}")
+#: What stands between two units that are multiplied.
+POINTS = "[·⋅∙×*.-]"
 #: After numbers: volts and amperes in capitals, as в and а are words.
-_ELECTRIC = re.compile(rf"(\d)(?<![:.]\d\d)(?: ?([ВV])| ([АA]))(?!{NEAR})(?!\.?\s+[A-ZА-ЯЁІЇЄҐ])")
+_ELECTRIC = re.compile(
+    rf"(\d)(?<![:.]\d\d)(?: ?([ВV])| ([АA]))(?!{NEAR}|{POINTS}[чh](?!{NEAR}))(?!\.?\s+[A-ZА-ЯЁІЇЄҐ])"
+)
 _NEXT = r"[$€£₽₴¥]?\s?\d"
 _MORE, _LESS, _THAN = "более|больше|більше", "менее|меньше|менше", "чем|ніж"
 #: The words that compare numbers, but for one before them that is often another: at, no, not, не.
