@@ -233,6 +233,8 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
             continue
         number, unit = match["number"], _unit(match)
         value = _scaled(_value(number), match["scale"]) if match["scale"] else _value(number)
+        if match["unit"] or match["money"]:
+            value = _measured(value)
         signs = (match["than"] or "").strip().translate(_SPELLED_OUT)
         begin = match.end("than") if match["than"] else match.start()
         if begin and folded[begin - 1] in _MINUS and _is_sign(folded[max(0, begin - 9) : begin - 1]):
@@ -253,7 +255,7 @@ def _with_shared_units(sentence: str, numbers: list[_Found]) -> Iterator[_Found]
     for one in reversed(numbers):
         after = shared[-1] if shared else one
         joined = not one.unit and after.unit and _SHARED.fullmatch(sentence[one.end : after.start])
-        shared.append(one._replace(unit=after.unit) if joined else one)
+        shared.append(one._replace(unit=after.unit, value=_measured(one.value)) if joined else one)
     return reversed(shared)
 
 
@@ -274,6 +276,11 @@ def _value(number: str) -> str:
     # Groups, because nobody can tell whether ``14 128`` is one number or two.
     groups = [whole[:first]] * bool(first) + [whole[at : at + 3] for at in range(first, len(whole), 3)]
     return " ".join(groups) + (f".{fraction}" if fraction else "")
+
+
+def _measured(value: str) -> str:
+    """Return the value of a number that has a unit; without one it may be a version, whose zeros count."""
+    return value.rstrip("0") if "." in value else value
 
 
 def _scaled(value: str, scale: str) -> str:
