@@ -20,8 +20,8 @@ from shinglefold.canon.written_numbers import HAN, LETTER, NEAR, POINTS, SCALES,
 #: words for places.
 WordClass = Literal["numbers", "letters", "names"]
 
-#: A match starts at the first letter, so long runs of letters take no time.
-_MODEL = rf"(?P<model>(?<!{NEAR}){LETTER}++-?\d+(?:{LETTER}++|\++(?!\d))?)"
+#: A match starts at the first letter, so long runs of letters take no time. v1.2 is a version.
+_MODEL = rf"(?P<model>(?<!{NEAR})(?!v\d+\.\d){LETTER}++-?\d+(?:{LETTER}++|\++(?!\d))?)"
 #: Groups of three digits belong together, whatever separates them; several points or commas make a date or
 #: a list, one makes a fraction.
 _NUMBER = (
@@ -52,7 +52,7 @@ _MINUS, _BEFORE_MINUS = "-−–", re.compile(r"(?:^|[\s(\[:=≈~±<>,;]|\.\.)$"
 _SHARED = re.compile(rf"[\s,/×+−–—-]{{0,4}}(?:{LETTER}{{1,3}})?[\s/×+−–—-]{{0,4}}")
 _SIZE = re.compile(rf"(?<!{NEAR})((?:[2-9]?X{{0,5}}[SML])|A{{2,4}}|Rh|[A-Z])([+#]+|[−–-](?!\w))?(?!{NEAR})")
 #: Letters that are units, or times, after a number.
-_MEASURES = "LWVAX"
+_MEASURES = "LWVAXKP"
 #: Cyrillic capitals that people type for sizes; others that look Latin are words of their own.
 _TYPED = str.maketrans("МХ", "MX")
 #: English words of one letter.
@@ -297,7 +297,7 @@ def _unit(match: re.Match[str]) -> str:
     if money := (match["money"] or "").strip():
         return _spelled()[0].get(money, "")
     if match["unit"] is None:
-        return match["suffix"] or ""
+        return (match["suffix"] or "").translate(_latin())
     unit = _normal_unit(match["unit"])
     power = match["power"] or {"к": "2", "s": "2", "平": "2", "п": "2"}.get((match["square"] or "")[:1], "")
     if (match["square"] or "").startswith(("куб", "cu", "立")):
@@ -340,9 +340,9 @@ def _pattern() -> re.Pattern[str]:
     unit = rf"(?P<unit>(?:{letters})(?=\^?[23](?!\d))|(?:{letters})(?!{LETTER})|(?:{begun})\w*|{signs})"
     per = rf"(?:\.?\s?/\s?(?P<per>{letters}|с)(?!{LETTER}))?"
     power = r"(?:\^?(?P<power>[23])(?!\d))?"
-    measured = (
-        rf"(?:(?!-[мг](?!{LETTER}))\s?-?\s?{square}{unit}{power}{per}|(?P<suffix>[a-z]{{1,2}})(?!{NEAR}))?"
-    )
+    # Cyrillic letters that people type for A and K.
+    suffix = rf"(?:-(?=к))?(?P<suffix>[a-z]{{1,2}}|[ак])(?!{NEAR})"
+    measured = rf"(?:(?!-[мг](?!{LETTER}))\s?-?\s?{square}{unit}{power}{per}|{suffix})?"
     return re.compile(rf"{_MODEL}|{_NUMBER}(?:\s?{_SCALE})?{measured}")
 
 

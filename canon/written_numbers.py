@@ -13,7 +13,10 @@ HAN = r"\u3400-\u9fff"
 LETTER = rf"[^\W\d_\u3040-\u30ff{HAN}]"
 #: What stands for a letter or a digit, but no Chinese character: those are written without spaces.
 NEAR = rf"[^\W_{HAN}]"
-_FRACTION = re.compile(r"((?:\d{1,3}(?: \d{3})+|\d{1,9})(?!\d))?\s?([¼-¾⅐-⅞])")
+#: Fractions of one character by their digits (½ by 1/2), and where digits may be one, but no part of a date.
+_FRACTIONS = {unicodedata.normalize("NFKC", one).replace("⁄", "/"): one for one in "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
+_IN_DIGITS = re.compile(r"[1-7](?<![\w/.,:-].)/\d{1,2}(?![\d/]|[.,:-]\d)")
+_FRACTION = re.compile(r"(?:((?:\d{1,3}(?: \d{3})+|\d{1,9})(?!\d))\s?)?([¼-¾⅐-⅞])")
 #: Roman numbers up to 39, also in Cyrillic letters; single letters are no numbers.
 _ROMAN = re.compile(r"(?<![^\W_])(?=[IVXІХ]{2})([XХ]{0,3})([IІ][XХ]|[IІ]V|V?[IІ]{0,3})(?![^\W_])")
 #: What each has; a look for it is quicker.
@@ -22,6 +25,11 @@ _ROMAN_LETTERS = str.maketrans("ІХ", "IX")
 _ONES = {"": 0, "I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9}
 #: Chinese numbers of two digits and more, and ordinals; a lone digit is often no number (一起).
 _HAN_NUMBER = re.compile("[第〇零一二三四五六七八九十两][〇零一二三四五六七八九十百千万]{1,16}")
+#: Chinese fractions and percentages, the whole comes first: 三分之一, 百分之五.
+_HAN_FRACTION = re.compile(
+    r"([百千万一二三四五六七八九十]|(?<!\d)\d++)\s?分之\s?([一二三四五六七八九十百]|\d++(?:\.\d++)?+)"
+    r"(?!\s?[点〇零一二三四五六七八九十百千万])"
+)
 #: What stands between two units that are multiplied.
 POINTS = "[·⋅∙×*.-]"
 #: After numbers: volts and amperes in capitals, as в and а are words.
@@ -98,6 +106,8 @@ _SPECIAL = re.compile("[№ѐѝ⁰¹²³⁴-⁹❶-➓¼-¾⅐-⅞]")
 def plain_text(text: str) -> str:
     """Return a text without invisible characters, and in compatibility form."""
     # NFKC would turn № into letters before the number, and exponents into digits.
+    if "/" in text:
+        text = _IN_DIGITS.sub(lambda match: _FRACTIONS.get(match[0], match[0]), text)
     special = _SPECIAL.search(text)
     seen = text.translate(_SIGNS) if special else text
     if not seen.isascii():
@@ -109,13 +119,19 @@ def plain_text(text: str) -> str:
 
 def _decimal(match: re.Match[str]) -> str:
     """Return a fraction of one character, and the number before it, as a decimal: ``7½`` is 7.5."""
-    return f"{int((match[1] or '0').replace(' ', '')) + unicodedata.numeric(match[2]):.3f}".rstrip("0")
+    return _written(int((match[1] or "0").replace(" ", "")) + unicodedata.numeric(match[2]))
+
+
+def _written(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").rstrip(".")
 
 
 def in_digits(plain: str) -> str:
     """Return a text with Roman and Chinese numbers in digits, and comparisons in words as signs."""
     digits = _ROMAN.sub(_roman_value, plain) if _ROMAN_RUN.search(plain) else plain
     signs = _DASH.sub("-", _HAN_NUMBER.sub(_han_value, digits))
+    if "分之" in signs:
+        signs = _HAN_FRACTION.sub(_han_fraction, signs)
     folded = signs.casefold()
     for sign, (said, part) in _SAID.items():
         if part.search(folded):
@@ -149,6 +165,14 @@ def _han_value(match: re.Match[str]) -> str:
         else:
             whole, section, digit = (whole + section + digit) * value, 0, 0
     return f" {whole + section + digit} "
+
+
+def _han_fraction(match: re.Match[str]) -> str:
+    """Return a Chinese fraction as a decimal, one of a hundred and more as percent."""
+    whole, part = (float(one) if one[0].isdecimal() else unicodedata.numeric(one) for one in match.groups())
+    if not whole:
+        return match[0]
+    return f" {_written(100 * part / whole)}% " if match[1] in "百千万" else f" {_written(part / whole)} "
 
 
 @cache
