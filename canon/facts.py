@@ -239,7 +239,7 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
         begin = match.end("than") if match["than"] else match.start()
         if begin and folded[begin - 1] in _MINUS and _is_sign(folded[max(0, begin - 9) : begin - 1]):
             signs += "-"
-        years = _YEARS.get(match["unit"] or "") or _YEARS.get(unit)
+        years = unit and (_YEARS.get(unit) or _YEARS.get(match["unit"] or ""))
         if years and years.fullmatch(number):
             unit = ""
         yield _Found(signs + value, unit, match.start(), at)
@@ -297,7 +297,7 @@ def _unit(match: re.Match[str]) -> str:
     if money := (match["money"] or "").strip():
         return _spelled()[0].get(money, "")
     if match["unit"] is None:
-        return (match["suffix"] or "").translate(_latin())
+        return suffix.translate(_latin()) if (suffix := match["suffix"]) else ""
     unit = _normal_unit(match["unit"])
     power = match["power"] or {"к": "2", "s": "2", "平": "2", "п": "2"}.get((match["square"] or "")[:1], "")
     if (match["square"] or "").startswith(("куб", "cu", "立")):
