@@ -13,8 +13,8 @@ HAN = r"\u3400-\u9fff"
 LETTER = rf"[^\W\d_\u3040-\u30ff{HAN}]"
 #: What stands for a letter or a digit, but no Chinese character: those are written without spaces.
 NEAR = rf"[^\W_{HAN}]"
-#: Fractions of one character by their digits (½ by 1/2), where digits may be one, but no part of a date, and a
-#: quicker look for them.
+#: Fractions of one character by their digits (½ by 1/2), where digits may be one, but no part of a date, and
+#: a quicker look for them.
 _FRACTIONS = {unicodedata.normalize("NFKC", one).replace("⁄", "/"): one for one in "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
 _IN_DIGITS = re.compile(r"[1-7](?<![\w/.,:-].)/\d{1,2}(?![\d/]|[.,:-]\d)")
 _SLASH = re.compile(r"/(?<=[1-7]/)(?=\d)")
@@ -68,9 +68,9 @@ _SAID = {
     for sign, words, han, parts in (
         (
             "<=",
-            rf"не\s+(?:{_MORE})(?:\s+(?:{_THAN}))?|(?:not|no) more than|at most",
+            rf"не\s+(?:{_MORE})(?:\s+(?:{_THAN}))?|(?:not|no) more than|at most|up to",
             "不超过|至多|最多",
-            "более|льше|more|most|不超过|至多|最多",
+            "более|льше|more|most|up to|不超过|至多|最多",
         ),
         (
             ">=",
@@ -94,6 +94,19 @@ _SAID = {
         ("-", "минус|мінус|minus", "零下", "нус|nus|零下"),
     )
 }
+#: What is said of a number that is a bound, but of none beside the other one (от 5 кг до 10 кг), and a
+#: quicker look for it. Without IGNORECASE, which takes twenty times as long.
+_BOUNDS = {"до": "<=", "от": ">=", "від": ">=", "from": ">="}
+_BOUND = re.compile(
+    "("
+    + "|".join(
+        rf"{case(one)}(?<!\w{'.' * len(one)})(?<!\d\s{'.' * len(one)})"
+        for one in [*_BOUNDS, "с", "з"]
+        for case in (str.lower, str.title, str.upper)
+    )
+    + rf")\s+(?:\W?\d[\d\s.,:]*+(?:\S+\s+){{0,2}}?(?i:до|to)\s|(?P<single>\+?)(?={_NEXT}))"
+)
+_BOUNDED = re.compile(rf"(?:{'|'.join(_BOUNDS)})\s+\+?{_NEXT}")
 _DASH = re.compile(rf"[‐–](?=\d)(?<={LETTER}.)")
 #: What would become another digit in compatibility form, or none, and letters with a stress mark.
 _SIGNS = str.maketrans(
@@ -138,7 +151,13 @@ def in_digits(plain: str) -> str:
     for sign, (said, part) in _SAID.items():
         if part.search(folded):
             signs = said.sub(sign, signs)
+    if _BOUNDED.search(folded):
+        signs = _BOUND.sub(_bound_sign, signs)
     return _ELECTRIC.sub(lambda match: f"{match[1]} {'вольт' if match[2] else 'ампер'}", signs)
+
+
+def _bound_sign(match: re.Match[str]) -> str:
+    return match[0] if match["single"] is None else _BOUNDS.get(match[1].lower(), match[0])
 
 
 def _roman_value(match: re.Match[str]) -> str:
