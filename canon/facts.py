@@ -52,7 +52,7 @@ _MINUS, _BEFORE_MINUS = "-−–", re.compile(r"(?:^|[\s(\[:=≈~±<>,;]|\.\.)$"
 _SHARED = re.compile(rf"[\s,/×+−–—-]{{0,4}}(?:{LETTER}{{1,3}})?[\s/×+−–—-]{{0,4}}")
 _SIZE = re.compile(rf"(?<!{NEAR})((?:[2-9]?X{{0,5}}[SML])|A{{2,4}}|Rh|[A-Z])([+#]+|[−–-](?!\w))?(?!{NEAR})")
 #: Letters that are units, or times, after a number.
-_MEASURES = "LWVAXKP"
+_MEASURES = "LWVAXKPN"
 #: Cyrillic capitals that people type for sizes; others that look Latin are words of their own.
 _TYPED = str.maketrans("МХ", "MX")
 #: English words of one letter.
