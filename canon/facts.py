@@ -11,7 +11,7 @@ import xxhash
 
 from shinglefold.canon.segmentation import Cuttable
 from shinglefold.canon.unicode_tables import homoglyph_map, rows
-from shinglefold.canon.written_numbers import HAN, LETTER, NEAR, SCALES, in_digits, plain_text
+from shinglefold.canon.written_numbers import HAN, LETTER, NEAR, POINTS, SCALES, in_digits, plain_text
 
 #: The classes of words that can be facts. ``numbers``: numbers with their units, signs and model letters, and
 #: signs that compare words (``>=``, ``≠``);
@@ -20,8 +20,8 @@ from shinglefold.canon.written_numbers import HAN, LETTER, NEAR, SCALES, in_digi
 #: words for places.
 WordClass = Literal["numbers", "letters", "names"]
 
-#: A match starts at the first letter, so long runs of letters take no time.
-_MODEL = rf"(?P<model>(?<!{NEAR}){LETTER}++-?\d+(?:{LETTER}++|\++(?!\d))?)"
+#: A match starts at the first letter, so long runs of letters take no time. v1.2 is a version.
+_MODEL = rf"(?P<model>(?<!{NEAR})(?!v\d+\.\d){LETTER}++-?\d+(?:{LETTER}++|\++(?!\d))?)"
 #: Groups of three digits belong together, whatever separates them; several points or commas make a date or
 #: a list, one makes a fraction.
 _NUMBER = (
@@ -41,17 +41,18 @@ _RELATION = re.compile(r"(?<![<>=!–—-])(?:(?:[<>]=|[≤≥]|<(?=\s))(?!\s*(?
 _SPELLED_OUT = str.maketrans({"≥": ">=", "≤": "<=", "≠": "!="})
 #: The possible ends of a sentence; the next letter decides.
 _END = re.compile(r"[。！？；]|[.!?…][\"»”’')\]]*+\s++|\n\s*+")
-#: Numbers before ``г.`` that are years.
+#: Numbers before ``г.`` and ``р.`` that are years, by the unit or its spelling.
 _YEARS = {
     "g": re.compile(r"(?:.*[.,])?(?:19|20)\d\d"),
     "y": re.compile(r"(?:.*[.,])?(?:1\d|20)\d\d"),
+    "р": re.compile(r"(?:.*[.,])?(?:19|20)\d\d"),
 }
 _MINUS, _BEFORE_MINUS = "-−–", re.compile(r"(?:^|[\s(\[:=≈~±<>,;]|\.\.)$")
 #: Between numbers that share the unit of the last: 8/128 ГБ, 10–14 ч, 10 до 14 ч.
 _SHARED = re.compile(rf"[\s,/×+−–—-]{{0,4}}(?:{LETTER}{{1,3}})?[\s/×+−–—-]{{0,4}}")
 _SIZE = re.compile(rf"(?<!{NEAR})((?:[2-9]?X{{0,5}}[SML])|A{{2,4}}|Rh|[A-Z])([+#]+|[−–-](?!\w))?(?!{NEAR})")
 #: Letters that are units, or times, after a number.
-_MEASURES = "LWVAX"
+_MEASURES = "LWVAXKPN"
 #: Cyrillic capitals that people type for sizes; others that look Latin are words of their own.
 _TYPED = str.maketrans("МХ", "MX")
 #: English words of one letter.
@@ -67,6 +68,7 @@ _SCALE = (
     r"(?P<scale>(?:тыс|тис|млн|млрд|трлн|mln|bn)(?!\w)\.?|百万|千万|千(?![克米瓦])|[万亿]"
     r"|(?:тысяч|тисяч|миллион|миллиард|мільйон|мільярд|thousand|million|billion|trillion)[^\W\d]*)"
 )
+_POINT = re.compile(POINTS)
 #: Numbers that are multiplied: of fewer digits than a decimal holds.
 _DECIMAL, _LONGEST = re.compile(r"[<>=-]{0,3}[\d ]+(?:\.\d+)?"), 20
 _BROKEN = re.compile(rf"(?<={LETTER})-\n\s*(?={LETTER})")
@@ -231,11 +233,14 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
             continue
         number, unit = match["number"], _unit(match)
         value = _scaled(_value(number), match["scale"]) if match["scale"] else _value(number)
+        if match["unit"] or match["money"]:
+            value = _measured(value)
         signs = (match["than"] or "").strip().translate(_SPELLED_OUT)
         begin = match.end("than") if match["than"] else match.start()
         if begin and folded[begin - 1] in _MINUS and _is_sign(folded[max(0, begin - 9) : begin - 1]):
             signs += "-"
-        if unit in {"g", "y"} and _YEARS[unit].fullmatch(number):
+        years = unit and (_YEARS.get(unit) or _YEARS.get(match["unit"] or ""))
+        if years and years.fullmatch(number):
             unit = ""
         yield _Found(signs + value, unit, match.start(), at)
 
@@ -250,7 +255,7 @@ def _with_shared_units(sentence: str, numbers: list[_Found]) -> Iterator[_Found]
     for one in reversed(numbers):
         after = shared[-1] if shared else one
         joined = not one.unit and after.unit and _SHARED.fullmatch(sentence[one.end : after.start])
-        shared.append(one._replace(unit=after.unit) if joined else one)
+        shared.append(one._replace(unit=after.unit, value=_measured(one.value)) if joined else one)
     return reversed(shared)
 
 
@@ -273,6 +278,11 @@ def _value(number: str) -> str:
     return " ".join(groups) + (f".{fraction}" if fraction else "")
 
 
+def _measured(value: str) -> str:
+    """Return the value of a number that has a unit; without one it may be a version, whose zeros count."""
+    return value.rstrip("0") if "." in value else value
+
+
 def _scaled(value: str, scale: str) -> str:
     """Return a value in its normal form times a thousand, a million and so on."""
     power = max((name for name in SCALES if scale.startswith(name)), key=len)
@@ -287,7 +297,7 @@ def _unit(match: re.Match[str]) -> str:
     if money := (match["money"] or "").strip():
         return _spelled()[0].get(money, "")
     if match["unit"] is None:
-        return match["suffix"] or ""
+        return suffix.translate(_latin()) if (suffix := match["suffix"]) else ""
     unit = _normal_unit(match["unit"])
     power = match["power"] or {"к": "2", "s": "2", "平": "2", "п": "2"}.get((match["square"] or "")[:1], "")
     if (match["square"] or "").startswith(("куб", "cu", "立")):
@@ -300,6 +310,7 @@ def _unit(match: re.Match[str]) -> str:
 @lru_cache(maxsize=1024)
 def _normal_unit(word: str) -> str:
     exact, stems = _spelled()
+    word = word if word in exact else _POINT.sub("·", word)
     return exact.get(word) or next((to for stem, to in stems.items() if word.startswith(stem)), word)
 
 
@@ -308,6 +319,7 @@ def _spelled() -> tuple[dict[str, str], dict[str, str]]:
     """Return the normal forms of units by their spellings, and by the beginnings of words."""
     pairs = [(spelling, unit) for unit, *spellings in rows("units.txt") for spelling in spellings]
     exact = {spelling: unit for spelling, unit in pairs if not spelling.endswith("*")}
+    exact |= {spelling.replace("·", ""): unit for spelling, unit in exact.items()}
     stems = {spelling[:-1]: unit for spelling, unit in pairs if spelling.endswith("*")}
     return exact, dict(sorted(stems.items(), key=lambda row: -len(row[0])))
 
@@ -317,19 +329,20 @@ def _pattern() -> re.Pattern[str]:
     exact, stems = _spelled()
     words = sorted([one for one in exact if one[0].isalpha() and not _is_han(one)], key=len, reverse=True)
     others = sorted([one for one in exact if not one[0].isalpha() or _is_han(one)], key=len, reverse=True)
-    letters = "|".join(map(re.escape, words))
+    letters = "|".join([re.escape(one).replace("·", POINTS) for one in words])
     begun = "|".join(map(re.escape, sorted(stems, key=len, reverse=True)))
     signs = "|".join(map(re.escape, others))
+    # As few as there are: квт is no кв т.
     square = (
         r"(?P<square>(?:кв|куб|sq|cu)\.?\s*"
-        r"|(?:квадратн|кубическ|кубічн|square|cubic)[^\W\d_]*+\s++|平方|立方|平)?"
+        r"|(?:квадратн|кубическ|кубічн|square|cubic)[^\W\d_]*+\s++|平方|立方|平)??"
     )
     unit = rf"(?P<unit>(?:{letters})(?=\^?[23](?!\d))|(?:{letters})(?!{LETTER})|(?:{begun})\w*|{signs})"
     per = rf"(?:\.?\s?/\s?(?P<per>{letters}|с)(?!{LETTER}))?"
     power = r"(?:\^?(?P<power>[23])(?!\d))?"
-    measured = (
-        rf"(?:(?!-[мг](?!{LETTER}))\s?-?\s?{square}{unit}{power}{per}|(?P<suffix>[a-z]{{1,2}})(?!{NEAR}))?"
-    )
+    # Cyrillic letters that people type for A and K.
+    suffix = rf"(?:-(?=к))?(?P<suffix>[a-z]{{1,2}}|[ак])(?!{NEAR})"
+    measured = rf"(?:(?!-[мг](?!{LETTER}))\s?-?\s?{square}{unit}{power}{per}|{suffix})?"
     return re.compile(rf"{_MODEL}|{_NUMBER}(?:\s?{_SCALE})?{measured}")
 
 
