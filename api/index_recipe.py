@@ -34,7 +34,7 @@ def missing_index(engine: Engine, index: str, remedy: str, where: str = "") -> I
     """Return the error for a missing index, which names the index that is meant, or those that there are.
 
     Args:
-        remedy: how to make the index; left out where another one is likely to be meant.
+        remedy: how to make the index.
         where: the folder or address, for the message.
     """
     missing = f"no index {index!r}{f' in {where}' if where else ''}"
@@ -43,10 +43,11 @@ def missing_index(engine: Engine, index: str, remedy: str, where: str = "") -> I
     except EngineError:
         # The user may not list the indices.
         return IndexMissing(f"{missing}. {remedy}")
+    names = [name for name in names if not name.startswith(".")]
     near = nearest(index, names)
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     there = f"there are: {', '.join(names[:_LISTED]) or 'none'}{more}"
-    return IndexMissing(f"{missing}; {there}. {f'Did you mean {near!r}?' if near else remedy}")
+    return IndexMissing(f"{missing}; {there}. {f'Did you mean {near!r}? ' if near else ''}{remedy}")
 
 
 def common_recipe(

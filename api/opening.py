@@ -114,7 +114,7 @@ def read_recipe(
     """
     found = mappings_or_none(engine, index)
     if not found:
-        raise missing_index(engine, index, f"To make it: {command('setup', index)}")
+        raise missing_index(engine, index, f"To make {index!r}: {command('setup', index)}")
     recipe = common_recipe(
         found,
         lambda name: missing_recipe(found[name], name, command),

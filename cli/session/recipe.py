@@ -165,7 +165,7 @@ def recipe_of_index(target: Target, *, groups: bool = False) -> tuple[Recipe, di
         try:
             found = engine.all_mappings(target.index)
         except IndexMissing as error:
-            remedy = f"To make it: {target.command('setup', groups=groups)}"
+            remedy = f"To make {target.index!r}: {target.command('setup', groups=groups)}"
             place = without_secrets(target.where)
             raise missing_index(engine, target.index, remedy, place) from error
     return one_recipe(found, target), found

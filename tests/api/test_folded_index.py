@@ -192,10 +192,12 @@ def test_what_agrees_with_the_index_may_be_said(folder):
 
 def test_a_missing_index_names_the_call_that_makes_it(folder):
     with pytest.raises(
-        IndexMissing, match=r"no index 'news'; there are: site\. To make it: shinglefold\.setup"
+        IndexMissing, match=r"no index 'news'; there are: site\. To make 'news': shinglefold\.setup"
     ):
         shinglefold.open(folder, "news")
-    with pytest.raises(IndexMissing, match=r"no index 'sites'; there are: site\. Did you mean 'site'\?$"):
+    with pytest.raises(
+        IndexMissing, match=r"no index 'sites'; there are: site\. Did you mean 'site'\? To make 'sites': "
+    ):
         shinglefold.open(folder, "sites")
 
 

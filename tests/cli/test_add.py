@@ -12,7 +12,7 @@ def test_adding_to_an_index_that_is_missing_names_the_command_that_makes_it(run)
     for flags, make in (((), "setup news"), (("--policy", "tag"), "setup news --groups")):
         missing = run("add", "-", "--index", "news", *flags, stdin=line)
         assert missing.code == 1
-        assert missing.err.rstrip().endswith(f"To make it: shinglefold {make}")
+        assert missing.err.rstrip().endswith(f"To make 'news': shinglefold {make}")
     assert run("setup", "news", "--groups").code == 0
     assert run("add", "-", "--index", "news", "--policy", "tag", stdin=line).code == 0
 

@@ -216,7 +216,7 @@ def test_setup_names_the_fields_it_makes_fingerprints_of_whole(run):
 
 
 @pytest.mark.parametrize(
-    ("named", "told"), [("boddy", "'boddy' (nearest: 'body')"), ("xyz", "no field xyz is shown")]
+    ("named", "told"), [("boddy", "'boddy' (nearest: 'body')"), ("xyz", "the mappings have no field xyz")]
 )
 def test_doctor_takes_a_mistyped_field_for_one(run, examples_file, named, told):
     assert run("index", examples_file, "--index", "typed", "--workers", 1).code == 0

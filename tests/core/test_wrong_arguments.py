@@ -146,13 +146,21 @@ WRONG: list[tuple[str, Callable[[Site], object], str]] = [
     ("a value for values", lambda _: Preference("prefer", "host", "a.org"), "expected a list of strings"),
     ("members by name", lambda _: FoldOptions(inner_hits=["copies"]), "inner_hits: expected a tuple"),
     # Copies and passages.
-    ("nothing wanted", lambda s: SimilarSearch(s.engine).find("site", None), "expected an id, (index, id)"),
+    (
+        "nothing wanted",
+        lambda s: SimilarSearch(s.engine).find("site", None),
+        "expected an id as text, (index, id)",
+    ),
     (
         "three wanted",
         lambda s: SimilarSearch(s.engine).find("site", ("a", "b", "c")),
-        "expected an id, (index, id)",
+        "expected an id as text, (index, id)",
     ),
-    ("a number wanted", lambda s: SimilarSearch(s.engine).find("site", 5), "expected an id, (index, id)"),
+    (
+        "a number wanted",
+        lambda s: SimilarSearch(s.engine).find("site", 5),
+        "expected an id as text, (index, id)",
+    ),
     (
         "another's options",
         lambda s: SimilarSearch(s.engine).find("site", "1", FoldOptions()),
