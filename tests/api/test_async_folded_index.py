@@ -80,7 +80,7 @@ def test_documents_are_written(folder):
 
 
 def test_what_is_wrong_is_told_at_the_opening(folder):
-    with pytest.raises(IndexMissing, match="make it"):
+    with pytest.raises(IndexMissing, match="To make 'news'"):
         asyncio.run(shinglefold.open_async(folder, "news"))
     with pytest.raises(RecipeMismatch):
         asyncio.run(shinglefold.open_async(folder, "site", text=["headline"]))
