@@ -12,8 +12,8 @@ def with_reachable_total(page: JSON, body: Mapping[str, Any], parameters: Mappin
     """Return a folded page whose ``hits.total`` is at most the number of hits that its pages show.
 
     Who did not ask for folding may ask for pages until ``hits.total`` hits came, and an empty page does not
-    end that. While more pages follow and groups are not all counted, the total is the engine's. If it is
-    not, ``dedup.hits_total`` keeps the engine's.
+    end that. While more pages follow and groups are not all counted, the total stays the engine's. A total
+    that changes is kept in ``dedup.hits_total``.
     """
     told, total = page.get(KEY), page["hits"].get("total")
     if told is None or total is None or told["mode"] == "unfolded" or "search_after" in body:
