@@ -209,11 +209,11 @@ def canonicalizer(scheme: Scheme) -> Canonicalizer:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 2 MB."""
+    """A disk of 1 MB."""
     place = tmp_path / "disk"
     place.mkdir()
     made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], capture_output=True, check=False
     )
     if made.returncode:
         pytest.skip("only who may mount a file system can fill one")

@@ -1,6 +1,7 @@
 """Engines in temporary folders, with analysers simple enough to reckon with."""
 
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +20,13 @@ def _words(text: str) -> list[Token]:
 def words() -> Callable[[str], list[Token]]:
     """An analyser that takes every word in lower case."""
     return _words
+
+
+@pytest.fixture
+def small_disk(small_disk: Path) -> Path:
+    """A disk of 2 MB, which holds the commits of an engine before a test fills it."""
+    subprocess.run(["mount", "-o", "remount,size=2m", small_disk], check=True)
+    return small_disk
 
 
 @pytest.fixture
