@@ -32,10 +32,19 @@ def _options(command: click.Command) -> set[str]:
 
 
 @pytest.mark.parametrize("name", cli.commands)
-def test_every_option_has_a_row_and_every_row_an_option(name):
-    cells = re.findall(r"^\| (`--[^|]*) \|", _section(name), re.MULTILINE)
-    rows = {option for cell in cells for option in re.findall(r"`(--[a-z-]+)`", cell)}
-    assert rows == _options(cli.commands[name]) - _COMMON
+def test_every_option_is_listed_and_every_listed_option_exists(name):
+    section = _section(name)
+    cells = re.findall(r"^\| (`--[^|]*) \|", section, re.MULTILINE)
+    lists = re.findall(r"\bOptions:\s(.*?)(?=\n\n|\n- |\Z)", section, re.DOTALL)
+    listed = {option for part in (*cells, *lists) for option in re.findall(r"`(--[a-z-]+)`", part)}
+    assert listed == _options(cli.commands[name]) - _COMMON
+
+
+@pytest.mark.parametrize("name", cli.commands)
+def test_every_option_that_a_section_names_exists(name):
+    named = set(re.findall(r"`(--[a-z-]+)[`=]", _section(name)))
+    of_any = set().union(*(_options(command) for command in cli.commands.values()))
+    assert named - of_any == set()
 
 
 def test_the_common_options_and_exit_codes_are_told():
