@@ -27,13 +27,13 @@ def test_the_python_sessions_of_the_how_tos_answer_what_they_show(page):
     assert doctest.testfile(str(page), module_relative=False, encoding="utf-8").failed == 0
 
 
-def test_the_recipes_of_retrieval_are_the_examples_of_the_integrations():
+def test_the_recipe_of_retrieval_is_an_example_of_the_integrations():
     # Their own tests run them, as nobody else has their frameworks.
     of_readmes = [path.read_text("utf-8") for path in sorted(ROOT.glob("integrations/*/README.md"))]
     examples = [block for page in of_readmes for block in _python(page)]
     page = (ROOT / "docs" / "retrieval.md").read_text("utf-8")
-    assert len(examples) == 3
-    assert [block for block in _python(page) if not block.startswith(">>>")] == examples
+    (shown,) = [block for block in _python(page) if not block.startswith(">>>")]
+    assert shown in examples
 
 
 def _python(page: str) -> list[str]:
