@@ -22,7 +22,7 @@ PAGES = {
     "docs/gateway.md": 1,
     "docs/groups.md": 3,
     "docs/maintenance.md": 7,
-    "docs/performance.md": 5,
+    "docs/performance.md": 2,
     "docs/security.md": 3,
 }
 
