@@ -20,7 +20,7 @@ from shinglefold.ingest.writing.accounting import Summary
 from shinglefold.ingest.writing.dead_letters import is_letter_line, is_truncated_letter, replay
 from shinglefold.ingest.writing.indexer import index_documents
 from shinglefold.options.validation import check_path
-from shinglefold.runtime.durable_files import atomic_write, is_same_file, lock
+from shinglefold.runtime.durable_files import atomic_write, is_same_file, lock, require_locks
 
 _WRITABLE = S_IWUSR | S_IWGRP | S_IWOTH
 
@@ -75,10 +75,12 @@ def locked(path: Path) -> Iterator[None]:
 
     Raises:
         InputError: another run has locked it.
+        ConfigError: the system can't lock files.
     """
+    require_locks("a retry of dead letters")
     with path.open("rb") as file:
         # If another run replaced the file in between, a third one may have locked the new file.
-        if not (lock(file.fileno()) and is_same_file(file.fileno(), path)):
+        if lock(file.fileno()) is False or not is_same_file(file.fileno(), path):
             raise InputError(f"another run is retrying the letters of {path}; wait until it ends")
         yield
 

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from shinglefold.errors import ConfigError
+
 #: The characters kept of a file name; with prefix and suffix it must stay below 255 bytes.
 _NAME = 50
 
@@ -43,6 +45,24 @@ def atomic_write(path: Path, mode: Literal["x", "xb"] = "x", errors: str = "stri
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def require_locks(what: str) -> None:
+    """Check that the system can lock files.
+
+    Args:
+        what: the subject of the message, as "the embedded engine".
+
+    Raises:
+        ConfigError: it can't, as Windows.
+    """
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:
+        raise ConfigError(
+            f"{what} locks files, which this system can't: run it on Linux, macOS or WSL, or use an index "
+            "on a server"
+        ) from None
 
 
 def lock(file: int) -> bool | None:

@@ -17,6 +17,8 @@ from typing import Any, NoReturn
 _PATIENCE = 0.5
 #: Seconds within which a second signal counts as the first: ``timeout`` signals the process and its group.
 _SAME_REQUEST = 0.3
+#: The signal that interrupts a wait. Windows has none: there, a second Ctrl-C does.
+_REMINDER: int | None = getattr(signal, "SIGURG", None)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -76,7 +78,8 @@ class Interrupts:
                     self._old[number] = signal.signal(number, self._on_signal)
         if self._old:
             self._running.acquire()
-            self._old[signal.SIGURG] = signal.signal(signal.SIGURG, self._on_reminder)
+            if _REMINDER is not None:
+                self._old[_REMINDER] = signal.signal(_REMINDER, self._on_reminder)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -151,7 +154,7 @@ class Interrupts:
 
     def _start_reminding(self) -> None:
         # ``__exit__`` may hold the lock, in this very thread; then no reminder is needed.
-        if not self._reminding.acquire(blocking=False):
+        if _REMINDER is None or not self._reminding.acquire(blocking=False):
             return
         try:
             # ``_thread`` instead of ``threading``, whose locks may be taken when the signal comes.
@@ -167,8 +170,9 @@ class Interrupts:
         """
         main = threading.main_thread().ident
         assert main is not None
+        assert _REMINDER is not None
         while not self._running.acquire(timeout=_PATIENCE):
-            signal.pthread_kill(main, signal.SIGURG)
+            signal.pthread_kill(main, _REMINDER)
         self._reminding.release()
 
 
@@ -182,7 +186,7 @@ def deferred() -> Iterator[None]:
         yield
         return
     caught: list[int] = []
-    held = (signal.SIGINT, signal.SIGTERM, signal.SIGURG)
+    held = [number for number in (signal.SIGINT, signal.SIGTERM, _REMINDER) if number is not None]
     before = {int(number): signal.getsignal(number) for number in held}
     old = {number: handler for number, handler in before.items() if handler is not None}
     for number in old:

@@ -53,6 +53,7 @@ from shinglefold.errors import (
     UnsupportedQuery,
     nearest,
 )
+from shinglefold.runtime.durable_files import require_locks
 
 _NAME = re.compile(r"[^A-Z\\/*?\"<>| ,#:.+_\-\s][^A-Z\\/*?\"<>| ,#:\s]{0,199}")
 #: Settings of servers that are accepted without effect.
@@ -81,6 +82,7 @@ class EmbeddedEngine(ExclusiveAccess):
         canonicalizer: Any,  # noqa: ANN401 - a Canonicalizer or a callable
         limits: CommitLimits | None = None,
     ) -> None:
+        require_locks("the embedded engine")
         self.path = folder_of(path)
         self._analysis = Analysis(canonicalizer)
         self._limits = limits or CommitLimits()

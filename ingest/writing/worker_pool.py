@@ -39,6 +39,8 @@ from shinglefold.runtime.signals import deferred
 
 _Q = TypeVar("_Q")
 _A = TypeVar("_A")
+#: Its number, as Windows has no such signal.
+_SIGKILL = 9
 #: Seconds between checks for interrupts.
 _TICK = 0.2
 #: Container objects allocated between two garbage collections.
@@ -116,7 +118,7 @@ class WorkerProcess:
         assert self._process is not None
         self._process.join()
         code = self._process.exitcode or 0
-        out_of_memory = ", perhaps out of memory" if code == -signal.SIGKILL else ""
+        out_of_memory = ", perhaps out of memory" if code == -_SIGKILL else ""
         self.exit_reason = f"signal {-code}{out_of_memory}" if code < 0 else f"exit code {code}"
         self.close()
 

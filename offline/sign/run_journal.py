@@ -21,7 +21,7 @@ from shinglefold.ingest.readers.read import is_page_file
 from shinglefold.model.scheme import Scheme
 from shinglefold.offline.sign.signer import SignOptions
 from shinglefold.offline.sign.tasks import LARGEST, is_repeatable
-from shinglefold.runtime.durable_files import is_same_file, lock, sync_folder
+from shinglefold.runtime.durable_files import is_same_file, lock, require_locks, sync_folder
 
 #: Seconds between two entries: a kill loses at most the work of this time.
 _PAUSE = 1.0
@@ -45,6 +45,7 @@ class RunJournal:
     """
 
     def __init__(self, target: Path, identity: Mapping[str, Any]) -> None:
+        require_locks("signing into a file")
         self.target = target
         self.folder = _unfinished_folder(target)
         self._path = self.folder / _NAME
@@ -120,7 +121,7 @@ class RunJournal:
     def _lock(self, file: int) -> None:
         # The workers of a killed run keep the lock until they have finished their parts.
         end = monotonic() + _PATIENCE
-        while not lock(file):
+        while lock(file) is False:
             if monotonic() > end:
                 raise ConfigError(f"another run is writing {self.target}: wait for it, or name another file")
             sleep(0.05)
