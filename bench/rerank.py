@@ -114,9 +114,9 @@ def page(documents: int = 5_000) -> list[Row]:
     ]
 
 
-def window(hits: int, copies: float, most: float = 0.45, seed: int = 1) -> NDArray[np.uint32]:
+def window(hits: int, copies: float, most: float = 0.45) -> NDArray[np.uint32]:
     """Return the values of hits, each original's copies changed in up to ``most`` of them."""
-    chance = np.random.default_rng(seed)
+    chance = np.random.default_rng(1)
     top, size = 2**SCHEME.sketch.bits, SCHEME.sketch.values
     if not copies:
         return chance.integers(0, top, (hits, size), dtype=np.uint32)

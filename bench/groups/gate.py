@@ -34,12 +34,12 @@ def pipeline() -> Pipeline:
     return Pipeline.from_json({"processors": [{"supershingle": {"fields": ["body"]}}]})
 
 
-def texts(number: int, seed: int = 1, words: int = WORDS) -> list[str]:
+def texts(number: int, seed: int = 1) -> list[str]:
     """Return so many texts that have nothing in common but frequent words."""
     vocabulary = Vocabulary.of(_VOCABULARY)
     known = [word.decode() for word in vocabulary.words]
-    drawn = vocabulary.drawn(number * words, seed).tolist()
-    bounds = pairwise(range(0, len(drawn) + 1, words))
+    drawn = vocabulary.drawn(number * WORDS, seed).tolist()
+    bounds = pairwise(range(0, len(drawn) + 1, WORDS))
     return [" ".join([known[place] for place in drawn[begin:end]]) for begin, end in bounds]
 
 
