@@ -316,7 +316,7 @@ def process_blocks(
         workers: processes; 0 for one per core, 1 for the current process alone.
         as_json: encode documents as JSON in the workers.
         check: called while waiting for a worker; an exception ends the run.
-        make_ready: prepares the documents for the engine.
+        prepare_documents: prepares documents for the engine.
 
     Raises:
         ConfigError: ``workers`` is negative.
