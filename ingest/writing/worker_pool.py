@@ -33,7 +33,7 @@ from shinglefold.errors import InputError
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, encode_document
 from shinglefold.ingest.pipeline.steps import Failure
-from shinglefold.ingest.readers.streams import without_surrogates
+from shinglefold.ingest.readers.record import without_surrogates
 from shinglefold.options.validation import check_int
 from shinglefold.runtime.signals import deferred
 
