@@ -31,11 +31,33 @@ def _options(command: click.Command) -> set[str]:
     return own.union(*(_options(below) for below in getattr(command, "commands", {}).values()))
 
 
+def _named(text: str) -> set[str]:
+    return set(re.findall(r"`(--[a-z-]+)`", text))
+
+
+def _listed(name: str) -> set[str]:
+    """Return the options that a section lists, and those of the groups that it links to."""
+    section = _section(name)
+    lists = re.findall(r"\bOptions:\s(.*?)(?=\n\n|\n- |\Z)", section, re.DOTALL)
+    groups = dict(re.findall(r"^- \*(\w.*?)\*: (.*?)(?=\n- |\n\n)", _PAGE, re.DOTALL | re.MULTILINE))
+    assert groups.keys() == {"File options", "Thresholds"}
+    linked = [
+        options
+        for group, options in groups.items()
+        if f"[{group.lower()}](#shared-options)" in " ".join(section.split())
+    ]
+    return _named(" ".join([*lists, *linked]))
+
+
 @pytest.mark.parametrize("name", cli.commands)
-def test_every_option_has_a_row_and_every_row_an_option(name):
-    cells = re.findall(r"^\| (`--[^|]*) \|", _section(name), re.MULTILINE)
-    rows = {option for cell in cells for option in re.findall(r"`(--[a-z-]+)`", cell)}
-    assert rows == _options(cli.commands[name]) - _COMMON
+def test_every_option_is_listed_and_every_listed_option_exists(name):
+    assert _listed(name) == _options(cli.commands[name]) - _COMMON
+
+
+@pytest.mark.parametrize("name", cli.commands)
+def test_every_option_that_a_section_names_exists(name):
+    of_any = set().union(*(_options(command) for command in cli.commands.values()))
+    assert _named(_section(name)) - of_any - _COMMON == set()
 
 
 def test_the_common_options_and_exit_codes_are_told():

@@ -18,11 +18,10 @@ _LINE = re.compile(r"^ *(?:\$ )?(shinglefold .+)$", re.MULTILINE)
 #: How many commands each page has at least; the tutorial's have a test of their own.
 PAGES = {
     "README.md": 7,
-    "docs/cli.md": 14,
     "docs/gateway.md": 1,
     "docs/groups.md": 3,
     "docs/maintenance.md": 7,
-    "docs/performance.md": 5,
+    "docs/performance.md": 2,
     "docs/security.md": 3,
 }
 

@@ -27,19 +27,6 @@ def test_the_python_sessions_of_the_how_tos_answer_what_they_show(page):
     assert doctest.testfile(str(page), module_relative=False, encoding="utf-8").failed == 0
 
 
-def test_the_recipes_of_retrieval_are_the_examples_of_the_integrations():
-    # Their own tests run them, as nobody else has their frameworks.
-    of_readmes = [path.read_text("utf-8") for path in sorted(ROOT.glob("integrations/*/README.md"))]
-    examples = [block for page in of_readmes for block in _python(page)]
-    page = (ROOT / "docs" / "retrieval.md").read_text("utf-8")
-    assert len(examples) == 3
-    assert [block for block in _python(page) if not block.startswith(">>>")] == examples
-
-
-def _python(page: str) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-
-
 def test_the_page_of_results_is_what_the_demo_prints():
     shown = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     command = [str(Path(sys.executable).with_name("shinglefold")), "demo"]
