@@ -20,16 +20,13 @@ BENCHMARKS: Mapping[str, str] = {
     "quality.edits": "bench.quality.edits",
     "gateway": "bench.gateway",
     "ingest": "bench.ingest",
-    "long_text": "bench.long_text",
     "rerank": "bench.rerank",
     "retrieval": "bench.retrieval",
     "servers": "bench.servers",
     "servers.callers": "bench.server_callers",
-    "servers.minutes": "bench.server_minutes",
     "servers.plugin": "bench.server_plugin",
     "groups": "bench.groups",
     **{f"groups.{part}": f"bench.groups.{part}" for part in PARTS},
-    "storage": "bench.storage",
     "journeys": "bench.journeys",
 }
 

@@ -5,12 +5,12 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, sleep
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -78,6 +78,26 @@ def _spin() -> None:
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     while True:
         pass
+
+
+class Typed(NamedTuple):
+    """A command that ended well: seconds of the clock and of the processor, and what it printed."""
+
+    seconds: float
+    cpu: float
+    printed: str
+
+
+def typed(command: Sequence[str | Path]) -> Typed:
+    """Run a command as it is typed. Of a process that waited for its children the time is theirs, too."""
+    start = perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        printed = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, command
+    return Typed(perf_counter() - start, used.ru_utime + used.ru_stime, printed)
 
 
 _PAUSE = 0.2

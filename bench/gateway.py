@@ -24,8 +24,7 @@ import numpy as np
 from bench.clock import awake, once, tree_memory
 from bench.corpora import title_searches
 from bench.server_indices import PLAIN, STAGED, Site, actions, staged
-from bench.storage import URL
-from bench.table import Row
+from bench.table import URL, Row
 from shinglefold.contracts.engine import JSON
 from shinglefold.engines import open_async_engine
 from shinglefold.engines.http.bulk import CHUNK

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.clock import best
+from bench.groups.stored import words
 from bench.table import Row
 from shinglefold.contracts.engine import JSON
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import mappings
 from shinglefold.model.scheme import Scheme
-from shinglefold.model.values import Fingerprint, Token
+from shinglefold.model.values import Fingerprint
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
 from shinglefold.rerank.fold.clustering import folding_of
 from shinglefold.sketch import estimate, pack
@@ -89,7 +90,7 @@ def page(documents: int = 5_000) -> list[Row]:
     folder = Path(tempfile.mkdtemp())
     body = {"query": {"match": {"title": "page"}}, "size": 10, "_source": ["title"]}
     try:
-        with EmbeddedEngine(folder, _split) as engine:
+        with EmbeddedEngine(folder, words) as engine:
             _fill(engine, documents)
             search = FoldedSearch(engine, SCHEME)
             folded = search.search("pages", body)
@@ -114,9 +115,9 @@ def page(documents: int = 5_000) -> list[Row]:
     ]
 
 
-def window(hits: int, copies: float, most: float = 0.45, seed: int = 1) -> NDArray[np.uint32]:
+def window(hits: int, copies: float, most: float = 0.45) -> NDArray[np.uint32]:
     """Return the values of hits, each original's copies changed in up to ``most`` of them."""
-    chance = np.random.default_rng(seed)
+    chance = np.random.default_rng(1)
     top, size = 2**SCHEME.sketch.bits, SCHEME.sketch.values
     if not copies:
         return chance.integers(0, top, (hits, size), dtype=np.uint32)
@@ -170,7 +171,3 @@ def _document(rank: int, signature: bytes) -> JSON:
     words = tuple(f"{slot:02}{rank:05}" for slot in range(SCHEME.sketch.groups))
     stored = Fingerprint(SCHEME.id, "ru", 300, f"d{rank}", words, signature).to_field()
     return {"title": f"page {rank} " * (1 + rank % 7), "body": "word " * 500, "_dedup": stored}
-
-
-def _split(text: str) -> Sequence[Token]:
-    return [Token(word, 0, 0, "en") for word in text.split()]

@@ -13,8 +13,7 @@ import numpy as np
 
 from bench.corpora import title_searches
 from bench.server_indices import STAGED, Site, staged
-from bench.storage import URL
-from bench.table import Row
+from bench.table import URL, Row
 from shinglefold.contracts.engine import JSON
 from shinglefold.engines import open_async_engine
 from shinglefold.rerank import AsyncFoldedSearch, FoldOptions

@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from bench import corpora
-from bench.storage import URL
-from bench.table import Row
+from bench.table import URL, Row
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.engines import open_engine
 from shinglefold.engines.http.bulk import CHUNK
@@ -188,14 +187,9 @@ def actions(index: str, pages: _Pages) -> Iterator[JSON]:
         yield {"_index": index, "_id": page["_id"], "_source": {k: v for k, v in page.items() if k != "_id"}}
 
 
-def ask(method: str, path: str, body: JSON | None = None) -> JSON:
+def ask(method: str, path: str) -> JSON:
     """Send a request that no contract has."""
-    request = urllib.request.Request(
-        f"{os.environ[URL]}/{path}",
-        json.dumps(body).encode() if body else None,
-        {"Content-Type": "application/json"},
-        method=method,
-    )
+    request = urllib.request.Request(f"{os.environ[URL]}/{path}", method=method)
     with urllib.request.urlopen(request, timeout=300) as answer:
         told: JSON = json.load(answer)
         return told

@@ -54,7 +54,6 @@ def latency(site: Site) -> list[Row]:
         *rows,
         *_ratios(seconds),
         *costs,
-        *_grown(ways, bodies),
         *(replace(row, name=f"{row.name}, cores asleep in between") for row in asleep),
     ]
 
@@ -85,28 +84,6 @@ def _costs(ways: _Ways, bodies: Sequence[JSON]) -> list[Row]:
             "median; asked 3 of a folded page",
         )
         for name, times in taken.items()
-    ]
-
-
-def _grown(ways: _Ways, bodies: Sequence[JSON]) -> list[Row]:
-    """Return what windows that grow where they must leave out of the answers."""
-    same = more = 0
-    told = dict.fromkeys(("folded page with members", _GROWING), 0)
-    for body in bodies:
-        answers = {name: ways[name](body) for name in told}
-        whole, grown = answers.values()
-        same += [hit["_id"] for hit in whole["hits"]["hits"]] == [hit["_id"] for hit in grown["hits"]["hits"]]
-        more += grown["dedup"]["window"] > _SMALL
-        for name, answer in answers.items():
-            groups = [
-                hit["inner_hits"]["duplicates"]["hits"]["total"]["value"] for hit in answer["hits"]["hits"]
-            ]
-            told[name] += sum(groups) - len(groups)
-    note = f"{len(bodies)} searches; windows of {_SMALL} beside one of {_WINDOW}"
-    return [
-        Row("the same page by small windows", same / len(bodies), "share", note),
-        Row("pages that needed more than one small window", more / len(bodies), "share", note),
-        Row("members told of by small windows", told[_GROWING] / max(1, *told.values()), "share", note),
     ]
 
 

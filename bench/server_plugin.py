@@ -16,8 +16,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from bench.clock import processor_time
-from bench.storage import URL
-from bench.table import Row
+from bench.table import URL, Row
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.engines import open_async_engine, open_engine
 from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings

@@ -25,8 +25,7 @@ from bench import corpora
 from bench.server_callers import callers
 from bench.server_indices import MINIMA, PLAIN, RAW, Site
 from bench.server_pages import latency
-from bench.storage import URL
-from bench.table import Row
+from bench.table import URL, Row
 from shinglefold.engines import open_engine
 
 _Pairs = set[tuple[str, str]]

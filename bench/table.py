@@ -9,6 +9,8 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
+#: Environment: the address of a server to measure on, as the tests take it; ``make engine-up`` starts one.
+URL = "SHINGLEFOLD_TEST_URL"
 RUNS = Path(__file__).with_name("runs")
 #: What git compares: every file but the evidence, which benches write.
 _MEASURED = (":(top)", ":(top,exclude)bench/runs")

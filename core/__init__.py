@@ -58,31 +58,20 @@ __all__ = [
     "warm",
 ]
 
-_HOMES = {
-    "AsyncFoldedIndex": "shinglefold.api.async_folded_index",
-    "CanonOptions": "shinglefold.model.scheme",
-    "Fingerprint": "shinglefold.model.values",
-    "FoldedChunks": "shinglefold.api.chunks",
-    "FoldedIndex": "shinglefold.api.folded_index",
-    "Sample": "shinglefold.model.values",
-    "Scheme": "shinglefold.model.scheme",
-    "ShinglefoldError": "shinglefold.errors",
-    "TextPair": "shinglefold.api.texts",
-    "Token": "shinglefold.model.values",
-    "TokenBatch": "shinglefold.model.values",
-    "compare": "shinglefold.api.texts",
-    "fold": "shinglefold.gateway.clients",
-    "fold_chunks": "shinglefold.api.chunks",
-    "fold_chunks_async": "shinglefold.api.chunks",
-    "groups": "shinglefold.api.texts",
-    "open": "shinglefold.api.opening",
-    "open_async": "shinglefold.api.async_folded_index",
-    "pairs": "shinglefold.api.texts",
-    "remove": "shinglefold.api.index_setup",
-    "setup": "shinglefold.api.index_setup",
-    "signed": "shinglefold.gateway.bulks.actions",
-    "unfold": "shinglefold.gateway.clients",
-    "warm": "shinglefold.api.chunks",
-}
 # `shinglefold --help` must not wait for numpy.
-__getattr__ = lazy_attributes(__name__, _HOMES)
+__getattr__ = lazy_attributes(
+    __name__,
+    {
+        ".api.async_folded_index": "AsyncFoldedIndex open_async",
+        ".api.chunks": "FoldedChunks fold_chunks fold_chunks_async warm",
+        ".api.folded_index": "FoldedIndex",
+        ".api.index_setup": "remove setup",
+        ".api.opening": "open",
+        ".api.texts": "TextPair compare groups pairs",
+        ".errors": "ShinglefoldError",
+        ".gateway.bulks.actions": "signed",
+        ".gateway.clients": "fold unfold",
+        ".model.scheme": "CanonOptions Scheme",
+        ".model.values": "Fingerprint Sample Token TokenBatch",
+    },
+)

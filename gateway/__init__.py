@@ -18,9 +18,8 @@ __all__ = ["Interceptor", "fold", "signed", "unfold"]
 __getattr__ = lazy_attributes(
     __name__,
     {
-        "Interceptor": "shinglefold.gateway.interceptor",
-        "fold": "shinglefold.gateway.clients",
-        "signed": "shinglefold.gateway.bulks.actions",
-        "unfold": "shinglefold.gateway.clients",
+        ".bulks.actions": "signed",
+        ".clients": "fold unfold",
+        ".interceptor": "Interceptor",
     },
 )

@@ -15,9 +15,8 @@ __all__ = ["AsyncGate", "Gate", "Policy", "Verdict"]
 __getattr__ = lazy_attributes(
     __name__,
     {
-        "AsyncGate": "shinglefold.grouping.gate.gate",
-        "Gate": "shinglefold.grouping.gate.gate",
-        "Policy": "shinglefold.grouping.rules",
-        "Verdict": "shinglefold.grouping.gate.protocol.member",
+        ".gate.gate": "AsyncGate Gate",
+        ".gate.protocol.member": "Verdict",
+        ".rules": "Policy",
     },
 )

@@ -17,6 +17,7 @@ from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.scope_values import Values
 from shinglefold.grouping.similarity import ComparedBatch, SimilarityModel, similarity_model
 from shinglefold.ingest.index_mapping import write_index_of
+from shinglefold.maintenance.reconcile import DocumentKey, key_of
 from shinglefold.model.linkage import noted_linkage
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.seal import Seal
@@ -31,18 +32,10 @@ _ALIAS_CHECK = 15.0
 _IN_FLIGHT = 2
 
 
-class _Name(NamedTuple):
-    """The index, the id and the routing of a document."""
-
-    where: str
-    id: str
-    routing: str | None = None
-
-
 class _Leader(NamedTuple):
     """A leader of a group that searches may not see yet."""
 
-    name: _Name
+    key: DocumentKey
     group: int
 
 
@@ -137,8 +130,8 @@ class Numbering:
             # A document without a fingerprint is in no group.
             with suppress(InputError):
                 documents[place] = self._model.query_document(action["_source"])
-        names = [self._name(actions[place]) for place in documents]
-        numbered = dict(zip(documents, self._numbered(list(documents.values()), names), strict=True))
+        keys = [self._key_of(actions[place]) for place in documents]
+        numbered = dict(zip(documents, self._numbered(list(documents.values()), keys), strict=True))
         return [
             {**action, "_source": self._gate_fields.stamped(action["_source"], *numbered[place])}
             if place in numbered
@@ -146,11 +139,11 @@ class Numbering:
             for place, action in enumerate(actions)
         ]
 
-    def _name(self, action: Action) -> _Name:
-        """Return the name of a document: several indices of an alias may have its id."""
+    def _key_of(self, action: Action) -> DocumentKey:
+        """Return the key of a document: several indices of an alias may have its id."""
         index = str(action.get("_index", self.index))
         where = self._current_write_index() if index == self.index else index
-        return _Name(where, str(action.get("_id", "")), action.get("routing"))
+        return DocumentKey(where, str(action.get("_id", "")), action.get("routing"))
 
     def _current_write_index(self) -> str:
         """Return the index that new documents go to; an alias may change it."""
@@ -159,18 +152,20 @@ class Numbering:
             self._write_index, self._alias_checked = write_index_of(self.engine, self.index), now
         return self._write_index
 
-    def _numbered(self, documents: Sequence[QueryDocument], names: Sequence[_Name]) -> list[tuple[int, bool]]:
+    def _numbered(
+        self, documents: Sequence[QueryDocument], keys: Sequence[DocumentKey]
+    ) -> list[tuple[int, bool]]:
         """Return the number of each document, and whether it leads its group."""
         if not documents:
             return []
         choices = [_Choice() for _ in documents]
         numbers = [
-            numbers_of(document.print, [document.values.get(one, ()) for one in self.rules.scope], *name)
-            for document, name in zip(documents, names, strict=True)
+            numbers_of(document.print, self._scope_of(document), key.index, key.id, key.routing)
+            for document, key in zip(documents, keys, strict=True)
         ]
         batch = self._model.batch(documents, self._recent.reader if self._recent else None)
-        recent = self._offer_recent(batch, names, choices)
-        taken = self._offer_stored(batch, names, choices, recent, numbers)
+        recent = self._offer_recent(batch, keys, choices)
+        taken = self._offer_stored(batch, keys, choices, recent, numbers)
         taken |= {leader.group for leaders in self._batches for leader in leaders}
         earlier: dict[int, list[tuple[int, float]]] = {}
         for pair in self._model.similar_within(batch):
@@ -187,29 +182,32 @@ class Numbering:
                 taken.add(choice.group)
             if choice.leads:
                 leading.append(place)
-        self._batches.append([_Leader(names[place], choices[place].group or 0) for place in leading])
+        self._batches.append([_Leader(keys[place], choices[place].group or 0) for place in leading])
         leaders = batch.take(leading)
         self._recent = self._recent.join(leaders) if self._recent else leaders
         return [(choice.group or 0, choice.leads) for choice in choices]
 
+    def _scope_of(self, document: QueryDocument) -> list[Sequence[Any]]:
+        return [document.values.get(one, ()) for one in self.rules.scope]
+
     def _offer_recent(
-        self, batch: ComparedBatch, names: Sequence[_Name], choices: Sequence[_Choice]
-    ) -> set[_Name]:
-        """Offer the recent leaders of this run; return their names, because stored versions are outdated."""
+        self, batch: ComparedBatch, keys: Sequence[DocumentKey], choices: Sequence[_Choice]
+    ) -> set[DocumentKey]:
+        """Offer the recent leaders of this run; return their keys, because stored versions are outdated."""
         if self._recent is None:
             return set()
         recent = [leader for leaders in self._batches for leader in leaders]
         for pair in self._model.similar_between(batch, self._recent):
             leader = recent[pair.other]
-            self._offer(choices[pair.one], pair.likeness, leader.group, names[pair.one] == leader.name)
-        return {leader.name for leader in recent}
+            self._offer(choices[pair.one], pair.likeness, leader.group, keys[pair.one] == leader.key)
+        return {leader.key for leader in recent}
 
     def _offer_stored(
         self,
         batch: ComparedBatch,
-        names: Sequence[_Name],
+        keys: Sequence[DocumentKey],
         choices: Sequence[_Choice],
-        recent: set[_Name],
+        recent: set[DocumentKey],
         numbers: Sequence[Sequence[int]],
     ) -> set[int]:
         """Offer the stored leaders; return which of the possible numbers are taken."""
@@ -220,9 +218,9 @@ class Numbering:
         for pair in self._model.similar_pairs(batch, hits, self._lookup.with_texts):
             hit = hits[pair.other]
             groups = (hit.get("fields") or {}).get(group)
-            stored = _Name(hit["_index"], hit["_id"], hit.get("_routing"))
+            stored = key_of(hit)
             if groups and stored not in recent:
-                self._offer(choices[pair.one], pair.likeness, groups[0], names[pair.one] == stored)
+                self._offer(choices[pair.one], pair.likeness, groups[0], keys[pair.one] == stored)
         return taken
 
     def _offer(self, choice: _Choice, likeness: float, group: int, own: bool) -> None:

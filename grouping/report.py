@@ -49,6 +49,11 @@ class ReportFields:
         """The fields that may have the date; the first one that a document has counts."""
         return (self.date,) if self.date else _DATES
 
+    @property
+    def shown(self) -> list[str]:
+        """The fields that say what a document is."""
+        return [*self.hosts, *self.dates, *_ADDRESSES, self.title]
+
 
 @dataclass(frozen=True, slots=True)
 class Size:
@@ -222,11 +227,6 @@ class GroupTally:
         return [*parts, *self.names.hosts, *self.names.dates, self.names.title]
 
     @property
-    def shown(self) -> list[str]:
-        """The fields that say what a document is."""
-        return [*self.names.hosts, *self.names.dates, *_ADDRESSES, self.names.title]
-
-    @property
     def grouped(self) -> int:
         """How many documents have a group number."""
         return sum(group.size for group in self._groups.values())
@@ -377,7 +377,6 @@ def _members(  # noqa: PLR0917 - of one report
     """Return the members of the groups that are listed, by number."""
     numbers = list(made.listed)
     leaders = {number: (one.index, one.id) for number, one in made.listed.items()}
-    shown = [*names.hosts, *names.dates, *_ADDRESSES, names.title]
     found: dict[int, tuple[ListedMember, ...]] = {}
     for begin in range(0, len(numbers), _AT_ONCE):
         part = numbers[begin : begin + _AT_ONCE]
@@ -391,7 +390,7 @@ def _members(  # noqa: PLR0917 - of one report
                     }
                 },
                 "size": MEMBERS,
-                "_source": shown,
+                "_source": names.shown,
                 "docvalue_fields": list(dates),
             }
             for number in part

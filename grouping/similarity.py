@@ -325,7 +325,7 @@ def similarity_model(
     recipe: Recipe,
     rules: Rules,
     seal: Seal | None,
-    values: Values,
+    values: Values | None,
     canonicalizer: Canonicalizer | None = None,
     *,
     mappings: Mapping[str, Any] | None = None,

@@ -51,19 +51,21 @@ __all__ = [
     "replay",
 ]
 
-_NAMES = {
-    "fingerprinter": "FingerprintArrays Fingerprinter Meter",
-    "index_mapping": "check_index default_recipe ensure_index mappings recipe_mappings",
-    "pipeline.pipeline": "Outcome Pipeline default_definition",
-    "pipeline.steps": "Failure",
-    "processors.context": "Options Tools",
-    "readers.read": "read",
-    "readers.record": "ReadOptions Record",
-    "writing.accounting": "Progress Summary",
-    "writing.dead_letters": "DeadLetters replay",
-    "writing.indexer": "index_documents",
-    "writing.target_index": "rebuild",
-}
 # Lazy, as a search needs neither readers nor worker processes.
-_HOMES = {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()}
-__getattr__ = lazy_attributes(__name__, {**_HOMES, "Backoff": "shinglefold.runtime.backoff"})
+__getattr__ = lazy_attributes(
+    __name__,
+    {
+        ".fingerprinter": "FingerprintArrays Fingerprinter Meter",
+        ".index_mapping": "check_index default_recipe ensure_index mappings recipe_mappings",
+        ".pipeline.pipeline": "Outcome Pipeline default_definition",
+        ".pipeline.steps": "Failure",
+        ".processors.context": "Options Tools",
+        ".readers.read": "read",
+        ".readers.record": "ReadOptions Record",
+        ".writing.accounting": "Progress Summary",
+        ".writing.dead_letters": "DeadLetters replay",
+        ".writing.indexer": "index_documents",
+        ".writing.target_index": "rebuild",
+        "shinglefold.runtime.backoff": "Backoff",
+    },
+)

@@ -71,8 +71,9 @@ def recipe_mappings(recipe: Recipe) -> JSON:
         "shingles": {"type": "integer", "index": False},
         "signature": {"type": "binary", "doc_values": True},
         "digest": {"type": "keyword"},
-        # Searched, rarely read: an index without doc values (see bench/storage.py for the cost of each). With
-        # neither doc values nor norms, servers would record for each value that the field exists.
+        # Searched, rarely read: an index without doc values (the cost of each:
+        # bench/runs/2026-11-26-storage.json). With neither doc values nor norms, servers would record for
+        # each value that the field exists.
         "supershingles": {"type": "keyword", "doc_values": False, "norms": True},
     }
     if recipe.passages:

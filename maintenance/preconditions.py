@@ -208,7 +208,7 @@ def _shared(patterns: tuple[str, ...], others: list[str]) -> str:
 def _describe(body: Mapping[str, Any]) -> str:
     """Describe what a template adds to an index."""
     kinds = [
-        ("settings", list(_flat(body.get("settings") or {}))),
+        ("settings", [f"{name}: {value}" for name, value in flat_settings(body.get("settings") or {})]),
         ("mappings", list((body.get("mappings") or {}).get("properties") or {})),
         ("aliases", list(body.get("aliases") or {})),
     ]
@@ -217,13 +217,14 @@ def _describe(body: Mapping[str, Any]) -> str:
     return "; ".join(f"{kind} {few(names)}" for kind, names in kinds if names) or "(empty) contents"
 
 
-def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[str]:
+def flat_settings(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the settings of a template by their dotted paths."""
     for name, value in settings.items():
         below = f"{path}.{name}" if path else name
         if isinstance(value, Mapping):
-            yield from _flat(value, below)
+            yield from flat_settings(value, below)
         else:
-            yield f"{below}: {value}"
+            yield below, value
 
 
 def few(names: Sequence[str]) -> str:

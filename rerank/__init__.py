@@ -38,23 +38,16 @@ __all__ = [
     "matched_passages",
 ]
 
-_HOMES = {
-    "Passage": "shinglefold.passages.alignment",
-    "find_passages": "shinglefold.passages.alignment",
-    "explain": "shinglefold.rerank.explanation",
-    "Collapsed": "shinglefold.rerank.fold.clustering",
-    "Group": "shinglefold.rerank.fold.clustering",
-    "collapse": "shinglefold.rerank.fold.clustering",
-    "Explain": "shinglefold.rerank.request.fold_options",
-    "FoldOptions": "shinglefold.rerank.request.fold_options",
-    "Preference": "shinglefold.rerank.request.fold_options",
-    "Scope": "shinglefold.rerank.request.fold_options",
-    "Candidate": "shinglefold.rerank.representatives",
-    "RepresentativePolicy": "shinglefold.rerank.representatives",
-    "duplicates": "shinglefold.rerank.page.response",
-    "AsyncFoldedSearch": "shinglefold.rerank.search",
-    "FoldedSearch": "shinglefold.rerank.search",
-    "AsyncEngine": "shinglefold.contracts.engine",
-    "matched_passages": "shinglefold.rerank.explanation",
-}
-__getattr__ = lazy_attributes(__name__, _HOMES)
+__getattr__ = lazy_attributes(
+    __name__,
+    {
+        "shinglefold.contracts.engine": "AsyncEngine",
+        "shinglefold.passages.alignment": "Passage find_passages",
+        ".explanation": "explain matched_passages",
+        ".fold.clustering": "Collapsed Group collapse",
+        ".page.response": "duplicates",
+        ".representatives": "Candidate RepresentativePolicy",
+        ".request.fold_options": "Explain FoldOptions Preference Scope",
+        ".search": "AsyncFoldedSearch FoldedSearch",
+    },
+)

@@ -27,7 +27,7 @@ _GLANCE = 64
 _FACTOR = np.uint64(0xD6E8FEB86659FD93)
 _MOST_SUBSETS = 1 << 16
 #: Characters of a keyword for bits of its supershingle. A sixth one would cost two bytes a keyword on disk
-#: (bench/storage.py), and save 0.01 false candidates a slot among ten million documents.
+#: (bench/runs/2026-11-26-storage.json), and save 0.01 false candidates a slot among ten million documents.
 HASHED = 5
 #: The digits of keywords: those of URL-safe base64.
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"

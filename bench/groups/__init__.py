@@ -1,4 +1,4 @@
-"""Groups in the index: what they are worth, look-ups beside many documents, pages, regrouping, the gate.
+"""Groups in the index: what they are worth, look-ups beside many documents, pages, the gate.
 
 ``SHINGLEFOLD_TEST_URL`` names a server, else the embedded engine is measured alone;
 ``SHINGLEFOLD_BENCH_STORED`` says beside how many documents (100,000 unless told). Each part can be run alone,
@@ -11,7 +11,7 @@ from bench.groups.stored import kept
 from bench.table import Row
 
 #: In the order in which they are run.
-PARTS = ("quality", "similar", "native", "regroup", "gate")
+PARTS = ("quality", "similar", "native", "gate")
 
 
 def measure() -> list[Row]:

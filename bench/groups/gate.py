@@ -15,6 +15,7 @@ import numpy as np
 
 from bench.corpora import Vocabulary
 from bench.groups.stored import count, engines, fill, merged
+from bench.server_indices import actions
 from bench.table import Row
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.grouping import Gate, Policy
@@ -34,12 +35,12 @@ def pipeline() -> Pipeline:
     return Pipeline.from_json({"processors": [{"supershingle": {"fields": ["body"]}}]})
 
 
-def texts(number: int, seed: int = 1, words: int = WORDS) -> list[str]:
+def texts(number: int, seed: int = 1) -> list[str]:
     """Return so many texts that have nothing in common but frequent words."""
     vocabulary = Vocabulary.of(_VOCABULARY)
     known = [word.decode() for word in vocabulary.words]
-    drawn = vocabulary.drawn(number * words, seed).tolist()
-    bounds = pairwise(range(0, len(drawn) + 1, words))
+    drawn = vocabulary.drawn(number * WORDS, seed).tolist()
+    bounds = pairwise(range(0, len(drawn) + 1, WORDS))
     return [" ".join([known[place] for place in drawn[begin:end]]) for begin, end in bounds]
 
 
@@ -85,7 +86,7 @@ def measured(name: str, engine: Engine, stored: int) -> Iterator[Row]:
     fill(engine, INDEX, stored, made_by.scheme)
     note = f"beside {stored:,} documents; {name}"
     known = texts(_KNOWN)
-    result = engine.bulk(_stored(documents("known", known, made_by)))
+    result = engine.bulk(actions(INDEX, documents("known", known, made_by)))
     assert not result.failures
     engine.refresh(INDEX)
     merged()
@@ -104,11 +105,6 @@ def measured(name: str, engine: Engine, stored: int) -> Iterator[Row]:
         if len(gates) > 1:
             yield from _singles(gates, fresh[one_by_one : 2 * one_by_one], note)
         yield from _batches(gates[0], fresh[2 * one_by_one :], note)
-
-
-def _stored(made: Sequence[JSON]) -> Iterator[JSON]:
-    for one in made:
-        yield {"_index": INDEX, "_id": one["_id"], "_source": {k: v for k, v in one.items() if k != "_id"}}
 
 
 def _singles(gates: Sequence[Gate], given: Sequence[JSON], note: str) -> Iterator[Row]:

@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 import numpy as np
 
-from bench.storage import URL
+from bench.table import URL
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
 from shinglefold.engines.embedded import EmbeddedEngine

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from bench import corpora
-from bench.clock import ran
+from bench.clock import Typed, ran, typed
 from bench.table import Row
 from shinglefold.ingest import Fingerprinter
 from shinglefold.registry import make_scheme
@@ -96,22 +96,8 @@ def measure() -> list[Row]:
     ]
 
 
-class _Ran:
-    """What a run took."""
-
-    def __init__(self, seconds: float, cpu: float) -> None:
-        self.seconds, self.cpu = seconds, cpu
-
-
-def _signed(source: Path, target: Path, *options: str) -> _Ran:
-    start = time.perf_counter()
-    arguments = [_COMMAND, "sign", source, "-o", target, "--overwrite", *options]
-    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    # Of a process that waited for its children the time is theirs, too.
-    return _Ran(time.perf_counter() - start, used.ru_utime + used.ru_stime)
+def _signed(source: Path, target: Path, *options: str) -> Typed:
+    return typed([_COMMAND, "sign", source, "-o", target, "--overwrite", *options])
 
 
 def _first_line(source: Path) -> float:

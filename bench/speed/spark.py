@@ -34,16 +34,16 @@ _CONF = {
 _PHASES = ("reading", "looking", "connecting", "naming")
 
 
-def measure(sizes: tuple[int, ...] = SIZES, texts: int = TEXTS) -> list[Row]:
+def measure() -> list[Row]:
     """Return what grouping takes a document at each size, and what signing does beside the kernel."""
     scheme = make_scheme().with_options(verify="signature")
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder, local_spark(folder) as spark:
         # Spark compiles and loads on the way: the first job is nobody's.
         _grouped(spark, scheme, 1_000, Path(folder))
-        for size in sizes:
+        for size in SIZES:
             rows += _grouped(spark, scheme, size, Path(folder))
-        rows += _signed(spark, scheme, texts, Path(folder))
+        rows += _signed(spark, scheme, TEXTS, Path(folder))
     return rows
 
 

@@ -1,13 +1,11 @@
 """Commands as they are typed, from the start of the process to its end, beside an empty interpreter."""
 
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 
+from bench.clock import typed
 from bench.table import Row
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.examples import articles
@@ -35,25 +33,13 @@ def measure() -> list[Row]:
             **{told: [_COMMAND, *typed, *_engine(typed, folder)] for told, (typed, _) in _TYPED.items()},
         }
         for told, (_, printed) in _TYPED.items():
-            assert printed in _ran(commands[told])[2].lower(), told
-        rounds = [{told: _ran(command)[:2] for told, command in commands.items()} for _ in range(_ROUNDS)]
+            assert printed in typed(commands[told]).printed.lower(), told
+        rounds = [{told: typed(command)[:2] for told, command in commands.items()} for _ in range(_ROUNDS)]
     return [row for told in commands for row in _rows(told, [one[told] for one in rounds], stored)]
 
 
 def _engine(typed: list[str], folder: str) -> list[str]:
     return [] if typed == ["-V"] else ["--engine", folder]
-
-
-def _ran(command: list[str]) -> tuple[float, float, str]:
-    """Return seconds of the clock, of the processor, and what was printed."""
-    start = perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        printed = process.stdout.read()
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, command
-    return perf_counter() - start, used.ru_utime + used.ru_stime, printed
 
 
 def _rows(told: str, times: list[tuple[float, float]], stored: int) -> list[Row]:

@@ -9,7 +9,7 @@ import click
 from shinglefold.cli.framework.next_commands import repeat_command
 from shinglefold.cli.framework.output import printable
 from shinglefold.cli.options.definitions import Function, options
-from shinglefold.cli.render.verdict import FOLDED_BY
+from shinglefold.cli.render.pairs import FOLDED_BY
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -204,7 +204,7 @@ def _print_duplicates(console: "Console", hit: Hit, reasons: Mapping[tuple[Any, 
         if why := reasons.get((other.get("_index"), other["_id"])):
             console.print(f"      {why_line(why)}", style="cyan")
             if "passages" in why:
-                from shinglefold.cli.render.side_by_side import print_passages
+                from shinglefold.cli.render.pairs import print_passages
 
                 print_passages(console, why["passages"], (place_of(hit), place_of(other)))
     if folded_count(hit) > len(others):

@@ -33,6 +33,7 @@ from shinglefold.offline.spark.read_index import stored
 from shinglefold.offline.spark.session import (
     Frame,
     Session,
+    StageStore,
     columns_of,
     place_of,
     read,
@@ -42,7 +43,6 @@ from shinglefold.offline.spark.session import (
     translated,
 )
 from shinglefold.offline.spark.signing import PROBLEM, sign
-from shinglefold.offline.spark.stage_store import StageStore
 
 #: Replaces Spark's progress bar, because the commands write a line for each stage.
 _QUIET = {"spark.ui.showConsoleProgress": "false", "spark.sql.execution.arrow.maxRecordsPerBatch": "4000"}

@@ -25,16 +25,17 @@ def compile_function(function: Callable[..., Any]) -> Callable[..., Any]:
     return kept
 
 
-def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+def lazy_attributes(package: str, names: Mapping[str, str]) -> Callable[[str], object]:
     """Return the ``__getattr__`` of a package, which imports a public name at its first use.
 
     Args:
-        homes: the module of each public name.
+        names: the public names of each module, with spaces between them; ``.rules`` is in the package.
     """
+    homes = {name: module for module, several in names.items() for name in several.split()}
 
     def look_up(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(homes[name]), name)
+        return getattr(import_module(homes[name], package), name)
 
     return look_up

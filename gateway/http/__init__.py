@@ -16,8 +16,7 @@ __all__ = ["GatewayApp", "gateway_app", "serve"]
 __getattr__ = lazy_attributes(
     __name__,
     {
-        "GatewayApp": "shinglefold.gateway.http.app",
-        "gateway_app": "shinglefold.gateway.http.app",
-        "serve": "shinglefold.gateway.http.server",
+        ".app": "GatewayApp gateway_app",
+        ".server": "serve",
     },
 )

@@ -11,7 +11,6 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
 from shinglefold.documents import get, too_long
 from shinglefold.errors import InputError, Refused, SchemeMismatch, ShinglefoldError
-from shinglefold.grouping.gate.embedded_store import ExclusiveStore
 from shinglefold.grouping.gate.group_commit import DecisionJob, GroupCommit, WaitingCaller
 from shinglefold.grouping.gate.housekeeping import Housekeeping
 from shinglefold.grouping.gate.opening import EngineCalls, GateSetup, match_keys_of
@@ -22,7 +21,7 @@ from shinglefold.grouping.gate.protocol.member import (
     id_and_routing,
     numbers_of,
 )
-from shinglefold.grouping.gate.server_store import ServerStore
+from shinglefold.grouping.gate.stores import ExclusiveStore, ServerStore
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.pipeline.pipeline import Outcome

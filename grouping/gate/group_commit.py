@@ -18,7 +18,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import EngineError
-from shinglefold.grouping.gate.embedded_store import ExclusiveStore
 from shinglefold.grouping.gate.housekeeping import Housekeeping
 from shinglefold.grouping.gate.protocol.context import DecisionContext
 from shinglefold.grouping.gate.protocol.member import (
@@ -31,7 +30,7 @@ from shinglefold.grouping.gate.protocol.member import (
     id_and_routing,
 )
 from shinglefold.grouping.gate.protocol.protocol import decide
-from shinglefold.grouping.gate.server_store import ServerStore
+from shinglefold.grouping.gate.stores import ExclusiveStore, ServerStore
 from shinglefold.ingest.writing.batch import ReadBack
 from shinglefold.runtime.sans_io import run_async
 

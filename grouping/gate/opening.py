@@ -282,7 +282,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     if policy.action == "refuse":
         # The index stores the rules of its groups, and this policy has no groups.
         rules = replace(rules, verify=policy.verify, min_similarity=policy.min_similarity)
-    values = Values.of(mappings, rules.scope, index)
+    values = Values.of(mappings, rules.scope, index) if rules.scope else None
     model = similarity_model(recipe, rules, seal, values, canonicalizer, mappings=mappings)
     scopes = [model.source_path(scope) for scope in model.scopes]
     parts = [f"{recipe.field}.{part}" for part in (*model.parts, GROUP, LEADER, PENDING, ATTEMPT)]

@@ -13,7 +13,7 @@ from msgspec.json import decode
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import InputError
-from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
+from shinglefold.ingest.readers.record import ReadOptions, Record, to_document, without_surrogates
 from shinglefold.ingest.readers.streams import (
     STDIN_NAME,
     InputSource,
@@ -21,7 +21,6 @@ from shinglefold.ingest.readers.streams import (
     decode_lossy,
     lines,
     newline_stream,
-    without_surrogates,
 )
 
 #: A line of at least this many bytes is not kept together with its document.

@@ -152,17 +152,20 @@ def read_folder(path: str, options: ReadOptions) -> Iterator[Record]:
 
 def read_page(source: InputSource, options: ReadOptions, html_page: bool) -> Iterator[Record]:
     """Yield the record of a stream that is one document."""
-    try:
-        raw = source.stream.read(options.max_bytes + 1)
-    except (EOFError, BadGzipFile, zlib.error) as error:
-        yield Record(None, source.name, 1, f"the file is damaged: {reason_of(error)}")
-        return
-    except OSError as error:
-        yield Record(None, source.name, 1, f"cannot be read: {reason_of(error)}")
-        return
+    raw = _whole(source, options)
     yield _record(
         raw, Path(source.name).name, source.name, html_page=html_page, options=options, fraction=1.0
     )
+
+
+def _whole(source: InputSource, options: ReadOptions) -> bytes | str:
+    """Return the bytes of a stream, one more than ``max_bytes`` at most, or why they can't be read."""
+    try:
+        return source.stream.read(options.max_bytes + 1)
+    except (EOFError, BadGzipFile, zlib.error) as error:
+        return f"the file is damaged: {reason_of(error)}"
+    except OSError as error:
+        return f"cannot be read: {reason_of(error)}"
 
 
 def _files(path: str, options: ReadOptions, failed: Callable[[OSError], None]) -> Iterator[str]:
@@ -217,23 +220,21 @@ def is_page(name: str) -> bool:
 def _read_file(file: str, name: str, options: ReadOptions, fraction: float) -> Record:
     try:
         with open_source(file) as source:
-            raw = source.stream.read(options.max_bytes + 1)
-    except (EOFError, BadGzipFile, zlib.error) as error:
-        return Record(None, file, 1, f"the file is damaged: {reason_of(error)}", fraction=fraction)
+            raw = _whole(source, options)
     except InputError as error:
-        reason = str(error.__cause__ or error)
-        if os.path.islink(file) and error.__cause__:
-            reason = "a broken link"
-        return Record(None, file, 1, f"cannot be read: {reason}", fraction=fraction)
+        is_broken = os.path.islink(file) and error.__cause__
+        raw = f"cannot be read: {'a broken link' if is_broken else error.__cause__ or error}"
     except OSError as error:
-        return Record(None, file, 1, f"cannot be read: {reason_of(error)}", fraction=fraction)
+        raw = f"cannot be read: {reason_of(error)}"
     html_page = not name.lower().removesuffix(".gz").endswith(TEXT)
     return _record(raw, name, file, html_page=html_page, options=options, fraction=fraction)
 
 
 def _record(
-    raw: bytes, name: str, source: str, *, html_page: bool, options: ReadOptions, fraction: float
+    raw: bytes | str, name: str, source: str, *, html_page: bool, options: ReadOptions, fraction: float
 ) -> Record:
+    if isinstance(raw, str):
+        return Record(None, source, 1, raw, fraction=fraction)
     if len(raw) > options.max_bytes:
         return Record(None, source, 1, f"longer than {options.max_bytes:,} bytes", fraction=fraction)
     if kind := next((kind for (at, sign), kind in _NO_TEXTS.items() if raw.startswith(sign, at)), ""):

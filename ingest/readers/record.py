@@ -10,6 +10,7 @@ from shinglefold.contracts.engine import Document
 from shinglefold.documents import FORMAT, MISSING, get, json_type
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.readers.encodings import EncodingGuess, codec_of
+from shinglefold.ingest.readers.streams import REPLACEMENT, SURROGATE
 from shinglefold.options.validation import check_bool, check_choice, check_int, check_str
 
 Format = Literal["auto", "jsonl", "csv", "html", "text"]
@@ -119,6 +120,27 @@ def to_document(value: object, id_field: str = "") -> Document:
     return {"_id": str(found), **fields}
 
 
+def without_surrogates(value: Any) -> tuple[Any, int]:  # noqa: ANN401 - JSON
+    """Return a JSON value with lone surrogates replaced, as no engine can store them, and their number."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return SURROGATE.subn(REPLACEMENT, value)
+        return value, 0
+    if isinstance(value, dict):
+        if _encodable(value):
+            return value, 0
+        pairs = [(without_surrogates(key), without_surrogates(item)) for key, item in value.items()]
+        count = sum(key[1] + item[1] for key, item in pairs)
+        return ({key[0]: item[0] for key, item in pairs} if count else value), count
+    if isinstance(value, list):
+        items = [without_surrogates(item) for item in value]
+        count = sum(item[1] for item in items)
+        return ([item[0] for item in items] if count else value), count
+    return value, 0
+
+
 def as_html(record: Record) -> Record:
     """Return a record whose document says by its ``format`` that it is HTML."""
     if record.document is None:
@@ -143,6 +165,21 @@ def with_routing(record: Record, field: str = "") -> Record:
         why = f"the routing in [{name}] must be text or a whole number, not {found!r:.80}"
         return replace(record, document={**document, "_routing": found}, reason=why)
     return replace(record, document={**document, "_routing": str(found)})
+
+
+def _encodable(fields: dict[Any, Any]) -> bool:
+    """Return whether an object is flat and has no lone surrogates; a fast path for nearly all documents."""
+    try:
+        "".join(fields).encode()
+        for value in fields.values():
+            if isinstance(value, str):
+                if not value.isascii():
+                    value.encode()
+            elif isinstance(value, dict | list):
+                return False
+    except (UnicodeEncodeError, TypeError):
+        return False
+    return True
 
 
 def _is_action(fields: dict[str, Any]) -> bool:

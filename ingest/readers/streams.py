@@ -52,42 +52,6 @@ def decode_lossy(raw: bytes, encoding: str) -> tuple[str, int]:
         return text, text.count(REPLACEMENT) - raw.decode(encoding, "ignore").count(REPLACEMENT)
 
 
-def without_surrogates(value: Any) -> tuple[Any, int]:  # noqa: ANN401 - JSON
-    """Return a JSON value with lone surrogates replaced, as no engine can store them, and their number."""
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return SURROGATE.subn(REPLACEMENT, value)
-        return value, 0
-    if isinstance(value, dict):
-        if _encodable(value):
-            return value, 0
-        pairs = [(without_surrogates(key), without_surrogates(item)) for key, item in value.items()]
-        count = sum(key[1] + item[1] for key, item in pairs)
-        return ({key[0]: item[0] for key, item in pairs} if count else value), count
-    if isinstance(value, list):
-        items = [without_surrogates(item) for item in value]
-        count = sum(item[1] for item in items)
-        return ([item[0] for item in items] if count else value), count
-    return value, 0
-
-
-def _encodable(fields: dict[Any, Any]) -> bool:
-    """Return whether an object is flat and has no lone surrogates; a fast path for nearly all documents."""
-    try:
-        "".join(fields).encode()
-        for value in fields.values():
-            if isinstance(value, str):
-                if not value.isascii():
-                    value.encode()
-            elif isinstance(value, dict | list):
-                return False
-    except (UnicodeEncodeError, TypeError):
-        return False
-    return True
-
-
 def newline_stream(stream: IO[bytes], encoding: str = "") -> tuple[IO[bytes], str]:
     r"""Return a stream whose lines end with the byte ``\n``, without byte order mark, and its encoding.
 

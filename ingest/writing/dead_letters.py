@@ -18,6 +18,7 @@ from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.record import ReadOptions, Record, as_html, to_document
 from shinglefold.ingest.readers.streams import Line, lines
 from shinglefold.options.validation import check_options, check_path
+from shinglefold.runtime.durable_files import is_same_file
 
 #: How many different reasons are counted, so that a file of garbage does not fill the memory.
 _REASONS = 1_000
@@ -136,11 +137,11 @@ class DeadLetters:
             raise self._unwritable(error) from error
 
     def _opened(self) -> int:
-        if self._file is not None and not self._is_there(self._file):
+        assert self.path is not None
+        if self._file is not None and not is_same_file(self._file, self.path):
             # Another process retried the dead letters, and replaced the file.
             self.close()
         if self._file is None:
-            assert self.path is not None
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             size = os.lseek(self._file, 0, os.SEEK_END)
             os.lseek(self._file, max(0, size - 1), os.SEEK_SET)
@@ -148,13 +149,6 @@ class DeadLetters:
             if os.read(self._file, 1) not in (b"", b"\n"):
                 os.write(self._file, b"\n")
         return self._file
-
-    def _is_there(self, file: int) -> bool:
-        assert self.path is not None
-        try:
-            return os.path.samestat(os.fstat(file), self.path.stat())
-        except FileNotFoundError:
-            return False
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""

@@ -33,7 +33,7 @@ from shinglefold.errors import InputError
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, encode_document
 from shinglefold.ingest.pipeline.steps import Failure
-from shinglefold.ingest.readers.streams import without_surrogates
+from shinglefold.ingest.readers.record import without_surrogates
 from shinglefold.options.validation import check_int
 from shinglefold.runtime.signals import deferred
 
@@ -318,7 +318,7 @@ def process_blocks(
         workers: processes; 0 for one per core, 1 for the current process alone.
         as_json: encode documents as JSON in the workers.
         check: called while waiting for a worker; an exception ends the run.
-        make_ready: prepares the documents for the engine.
+        prepare_documents: prepares documents for the engine.
 
     Raises:
         ConfigError: ``workers`` is negative.

@@ -1,7 +1,11 @@
-"""Links the documents of a table: their pairs, and the groups that pairs make."""
+"""Links the documents of a table: their pairs, and the groups that pairs make.
 
-from collections.abc import Iterator
+A pair is listed once: in the first slot in which its two documents share a supershingle.
+"""
+
+from collections.abc import Callable, Iterator
 from functools import cached_property
+from math import comb
 from typing import Literal
 
 import numpy as np
@@ -11,7 +15,6 @@ from shinglefold.errors import ConfigError
 from shinglefold.model.linkage import Linkage
 from shinglefold.model.values import Int64s
 from shinglefold.offline.dedupe.fingerprint_table import Duplicates, FingerprintTable
-from shinglefold.offline.dedupe.list_pairs import Rows, all_pairs
 from shinglefold.offline.dedupe.slots import (
     LEADERS,
     Labels,
@@ -22,8 +25,233 @@ from shinglefold.offline.dedupe.slots import (
     RunMonitor,
     Skipped,
     iter_slots,
+    slot_count,
 )
-from shinglefold.sketch import DisjointSets, connect, union_large_bucket
+from shinglefold.sketch import Buckets, DisjointSets, PairVerdicts, connect, union_large_bucket
+from shinglefold.sketch.candidates import ragged
+
+#: A pair of documents: a < b.
+PAIR = np.dtype([("a", np.uint32), ("b", np.uint32), ("resemblance", np.float64), ("similarity", np.float64)])
+Rows = NDArray[np.void]
+#: The number of pairs verified or yielded at a time, and of slots compared at a time.
+_TOGETHER, _SLOTS = 1 << 16, 8
+#: The most bytes that a pair takes, while it is sorted.
+_A_PAIR = 72
+
+
+class PairList:
+    """Pairs in memory, up to a limit.
+
+    Args:
+        memory: the most bytes that the pairs may take.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self._most = memory // _A_PAIR
+        self._blocks: list[Rows] = [np.zeros(0, PAIR)]
+        self._count = 0
+
+    def add(self, rows: Rows) -> None:
+        """Add pairs.
+
+        Raises:
+            ConfigError: there are more than memory holds.
+        """
+        self._count += len(rows)
+        if self._count > self._most:
+            raise ConfigError(
+                f"there are more than {self._most:,} pairs, which is what --memory holds: give more memory, "
+                "or a smaller --most-shared, or group files with Spark: "
+                "python -m shinglefold.cli.spark groups"
+            )
+        self._blocks.append(rows)
+
+    def whole(self) -> Rows:
+        """Return all pairs, and empty the list."""
+        rows = np.concatenate(self._blocks)
+        self._blocks.clear()
+        return rows
+
+
+def all_pairs(
+    table: FingerprintTable,
+    duplicates: Duplicates,
+    options: LinkOptions,
+    monitor: RunMonitor,
+) -> tuple[Rows, Skipped]:
+    """Return all pairs, unsorted, and what was not compared.
+
+    Raises:
+        ConfigError: there are more pairs than memory holds.
+    """
+    found, copies = PairList(options.memory), _PairCopies(duplicates, options.limit(len(table)))
+    for rows in copies.of_equal_texts():
+        found.add(rows)
+
+    def add(rows: Rows) -> None:
+        for expanded in copies.of_pairs(rows):
+            found.add(expanded)
+
+    skipped = _Search(table, duplicates, options, monitor, add).run()
+    skipped.copies = copies.left_out
+    return found.whole(), skipped
+
+
+class _Search:
+    """Finds the pairs of documents that are not exact duplicates, and passes them to ``add``."""
+
+    def __init__(
+        self,
+        table: FingerprintTable,
+        duplicates: Duplicates,
+        options: LinkOptions,
+        monitor: RunMonitor,
+        add: Callable[[Rows], None],
+    ) -> None:
+        self._table = table
+        self._judge = PairJudge(table)
+        self._large = LargeBuckets(table)
+        self._kept = table.valid() & ~duplicates.is_duplicate
+        self._first = duplicates.first
+        self._min_shared = table.scheme.decision.min_shared
+        self._most_shared = options.limit(len(table))
+        self._monitor = monitor
+        self._add = add
+
+    def run(self) -> Skipped:
+        """Find all pairs; return what was not compared."""
+        for slot, small, large in iter_slots(
+            self._table, self._kept, self._most_shared, "pairs", self._monitor
+        ):
+            self._large.add(slot, large)
+            for a, b in small.pairs():
+                self._monitor.check()
+                self._decide(slot, a, b)
+        return self._of_large_buckets()
+
+    def _decide(self, slot: int, a: Int64s, b: Int64s) -> None:
+        kept = self._first[a] != self._first[b]
+        # Near-duplicates share many slots, so the first slots already drop most pairs found before.
+        for begin in range(0, slot, _SLOTS):
+            a, b = a[kept], b[kept]
+            kept = ~self._met(a, b, range(begin, min(begin + _SLOTS, slot)))
+        a, b = a[kept], b[kept]
+        equal = self._judge.equal(a, b)
+        kept = equal[:, slot] & (np.count_nonzero(equal, axis=1) >= self._min_shared)
+        self._verify(a[kept], b[kept])
+
+    def _met(self, a: Int64s, b: Int64s, slots: range) -> NDArray[np.bool_]:
+        """Return which pairs share a supershingle of these slots in a bucket that is not large."""
+        equal = self._judge.equal(a, b, slots.start, slots.stop)
+        if self._large:
+            equal &= ~self._large.slots_of(a)[:, slots.start : slots.stop]
+        return np.asarray(equal.any(axis=1))
+
+    def _verify(self, a: Int64s, b: Int64s) -> None:
+        found: PairVerdicts = self._judge.verified(a, b)
+        kept = found.kept
+        self._add(_rows(a[kept], b[kept], found.resemblance[kept], found.similarity[kept]))
+
+    def _of_large_buckets(self) -> Skipped:
+        """Compare ``LEADERS`` documents of each large bucket with the others.
+
+        A document that matched one of these leaders is not compared with further ones.
+        """
+        skipped, found = Skipped(), [np.zeros((0, 2), np.int64)]
+        for slot, documents in self._large:
+            left, looked = documents, 0
+            for _ in range(LEADERS):
+                self._monitor.check()
+                if len(left) < 2:
+                    break
+                first, left = int(left[0]), left[1:]
+                looked += len(left)
+                ones = np.full(len(left), first)
+                alike = self._judge.in_slot(slot)(ones, left)
+                found.append(np.column_stack((ones[alike], left[alike])))
+                left = left[~alike]
+            skipped.pairs += comb(len(documents), 2) - looked
+            skipped.crowded += 1
+        # A pair may be in several large buckets, and in small ones.
+        a, b = np.unique(np.concatenate(found), axis=0).T
+        for begin in range(0, len(a), _TOGETHER):
+            one, other = a[begin : begin + _TOGETHER], b[begin : begin + _TOGETHER]
+            fresh = ~self._met(one, other, range(slot_count(self._table)))
+            fresh &= self._first[one] != self._first[other]
+            self._verify(one[fresh], other[fresh])
+        return skipped
+
+
+class _PairCopies:
+    """Lists the pairs of exact duplicates, which match whatever the first document of their text matches.
+
+    Args:
+        most: if a text has at most this many duplicates, all their pairs are listed; else only those with the
+            first document.
+
+    Attributes:
+        left_out: pairs that were not listed.
+    """
+
+    def __init__(self, duplicates: Duplicates, most: int) -> None:
+        self.left_out = 0
+        self._most = most
+        self._first = duplicates.first
+        rows = np.flatnonzero(duplicates.is_duplicate)
+        order = np.argsort(duplicates.first[rows], kind="stable")
+        self._duplicates = rows[order]
+        self._owners = duplicates.first[self._duplicates].astype(np.int64)
+
+    def of_equal_texts(self) -> Iterator[Rows]:
+        """Yield the pairs of documents with equal texts; if there are many, only those with the first."""
+        others = np.flatnonzero(self._first != np.arange(len(self._first)))
+        firsts = self._first[others].astype(np.int64)
+        members = np.concatenate((np.unique(firsts), others))
+        owners = np.concatenate((np.unique(firsts), firsts))
+        order = np.lexsort((members, owners))
+        starts = np.flatnonzero(np.diff(owners[order], prepend=-1))
+        buckets = Buckets(members[order], starts, np.diff(starts, append=len(order)))
+        large = buckets.sizes > self._most
+        for a, b in buckets.only(~large).pairs():
+            yield _rows(a, b, 1.0, 1.0)
+        crowded = buckets.only(large)
+        yield _rows(*crowded.stars(), 1.0, 1.0)
+        self.left_out += sum(comb(size - 1, 2) for size in crowded.sizes.tolist())
+
+    def of_pairs(self, rows: Rows) -> Iterator[Rows]:
+        """Yield all pairs of a duplicate of a and a duplicate of b, for each pair (a, b)."""
+        a, b = rows["a"].astype(np.int64), rows["b"].astype(np.int64)
+        (of_a, all_a), (of_b, all_b) = self._sizes(a), self._sizes(b)
+        self.left_out += int((all_a * all_b - of_a * of_b).sum())
+        for owner, number in ragged(of_a * of_b):
+            place_a, place_b = np.divmod(number, of_b[owner])
+            one, other = self._copy(a[owner], place_a), self._copy(b[owner], place_b)
+            found = rows[owner]
+            found["a"], found["b"] = np.minimum(one, other), np.maximum(one, other)
+            yield found
+
+    def _sizes(self, documents: Int64s) -> tuple[Int64s, Int64s]:
+        """Return how many duplicates of each document are listed and exist, itself included."""
+        counts = 1 + np.searchsorted(self._owners, documents, "right")
+        counts -= np.searchsorted(self._owners, documents, "left")
+        return np.where(counts > self._most, 1, counts), counts
+
+    def _copy(self, documents: Int64s, place: Int64s) -> Int64s:
+        """Return the duplicate of a document with this number; number 0 is the document itself."""
+        if not len(self._duplicates):
+            return documents
+        behind = np.searchsorted(self._owners, documents, "left") + place - 1
+        return np.where(
+            place == 0, documents, self._duplicates[np.minimum(behind, len(self._duplicates) - 1)]
+        )
+
+
+def _rows(
+    a: Int64s, b: Int64s, resemblance: NDArray[np.float64] | float, similarity: NDArray[np.float64] | float
+) -> Rows:
+    rows = np.empty(len(a), PAIR)
+    rows["a"], rows["b"], rows["resemblance"], rows["similarity"] = a, b, resemblance, similarity
+    return rows
 
 
 def connected_labels(
@@ -86,8 +314,6 @@ def leader_labels(
 
 
 Sort = Literal["document", "resemblance", "similarity"]
-#: How many pairs are yielded at a time.
-_TOGETHER = 1 << 16
 #: Resemblances are sorted by four digits, as many as are printed.
 _STEPS = 10_000
 #: The peak memory in bytes for each document; it is needed while digests are sorted.

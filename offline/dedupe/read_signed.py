@@ -17,7 +17,7 @@ from shinglefold.ingest.readers.read import format_of
 from shinglefold.ingest.readers.record import ReadOptions
 from shinglefold.ingest.readers.streams import Line
 from shinglefold.model.stored_fingerprint import stored_parts
-from shinglefold.model.values import Bytes, Fingerprint, Int64s
+from shinglefold.model.values import Fingerprint
 from shinglefold.offline.dedupe.decode import (
     DOTS,
     OtherScheme,
@@ -31,7 +31,7 @@ from shinglefold.offline.dedupe.decode import (
     split_facts,
 )
 from shinglefold.offline.dedupe.fingerprint_table import FingerprintBlock
-from shinglefold.offline.sign.parquet_file import parquet_file
+from shinglefold.offline.sign.parquet_file import parquet_file, text_buffers
 from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task, is_parquet, read_lines, tasks
 from shinglefold.sketch.sketcher import LENGTH
 
@@ -262,9 +262,9 @@ def _whole(  # noqa: PLR0917
     for found in parts["scheme"].unique().to_pylist():
         check_scheme(found, layout, source, first)
     signed = parts["signature"].is_valid().to_numpy(zero_copy_only=False)
-    letters, sizes = _strings(parts["supershingles"].flatten())
+    letters, sizes = text_buffers(parts["supershingles"].flatten())
     counts = parts["supershingles"].value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-    signatures, lengths = _strings(parts["signature"])
+    signatures, lengths = text_buffers(parts["signature"])
     regular = (
         (sizes == layout.letters).all()
         and (counts == signed * layout.slots).all()
@@ -276,7 +276,7 @@ def _whole(  # noqa: PLR0917
     if not regular or digests is None or ids.null_count:
         return None
     shingles = parts["shingles"].cast(pa.int64()).to_numpy(zero_copy_only=False)
-    raw, id_sizes = _strings(ids)
+    raw, id_sizes = text_buffers(ids)
     data = raw.tobytes()
     ends = np.cumsum(id_sizes).tolist()
     hashes = [xxhash.xxh3_64_intdigest(data[e - s : e]) for e, s in zip(ends, id_sizes.tolist(), strict=True)]
@@ -288,20 +288,9 @@ def _whole(  # noqa: PLR0917
     )  # fmt: skip
 
 
-def _strings(array: Any) -> tuple[Bytes, Int64s]:  # noqa: ANN401 - Arrow's
-    """Return the bytes of all strings without separators, and the size of each; 0 for null."""
-    import pyarrow as pa
-
-    width = np.int64 if pa.types.is_large_string(array.type) else np.int32
-    _, ends, data = array.buffers()
-    bounds = np.frombuffer(ends, width)[array.offset : array.offset + len(array) + 1].astype(np.int64)
-    whole = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-    return whole[bounds[0] : bounds[-1]], np.diff(bounds)
-
-
 def _digests(array: Any) -> tuple[NDArray[np.bool_], bytes] | None:  # noqa: ANN401 - Arrow's
     """Return which rows have a digest, and the digests; None if some are sealed or of another form."""
-    data, sizes = _strings(array)
+    data, sizes = text_buffers(array)
     ends = np.cumsum(sizes)
     dots = np.flatnonzero(data == _DOT)
     if len(dots) != DOTS * len(sizes) or (sizes <= LENGTH).any():

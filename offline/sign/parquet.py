@@ -213,11 +213,7 @@ class ParquetSink:
     def sync(self) -> int:
         """Sync the new parts to the disk; return 0, because the journal needs no sizes of parts."""
         for part in self._fresh:
-            file = os.open(part, os.O_RDONLY)
-            try:
-                os.fsync(file)
-            finally:
-                os.close(file)
+            _sync(part)
         sync_folder(self._journal.folder)
         self._fresh = []
         return 0
@@ -229,14 +225,17 @@ class ParquetSink:
         with _writer(whole, schema) as writer:
             for part in self._parts:
                 writer.write_table(parquet_file(str(part)).read().select(schema.names).cast(schema))
-        file = os.open(whole, os.O_RDONLY)
-        os.fsync(file)
-        os.close(file)
+        _sync(whole)
         self._journal.name(whole)
 
     def discard(self) -> None:
         """Remove the parts."""
         self._journal.remove()
+
+
+def _sync(file: Path) -> None:
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())
 
 
 def _ids(ids: Sequence[str], prints: Sequence[Any], target: str) -> Any:  # noqa: ANN401 - a table

@@ -6,7 +6,10 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shinglefold.errors import ConfigError, InputError, MissingExtra, reason_of
+from shinglefold.model.values import Bytes, Int64s
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -52,6 +55,20 @@ def pyarrow_module() -> "ModuleType":
     except ImportError as error:
         raise MissingExtra("parquet", "reading and writing Parquet") from error
     return import_module("pyarrow")
+
+
+def text_buffers(column: Any) -> tuple[Bytes, Int64s]:  # noqa: ANN401 - pyarrow's
+    """Return the bytes of a column of texts or bytes, one after another, and the size of each row."""
+    import pyarrow as pa
+
+    if not len(column):
+        return np.zeros(0, np.uint8), np.zeros(0, np.int64)
+    large = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
+    _, ends, data = column.buffers()
+    bounds = np.frombuffer(ends, np.int64 if large else np.int32)
+    bounds = bounds[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    whole = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return whole[bounds[0] : bounds[-1]], np.diff(bounds)
 
 
 def check_types(schemas: Mapping[str, Any]) -> None:

@@ -5,13 +5,19 @@ from typing import TYPE_CHECKING
 from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
-    from shinglefold.offline.spark.candidate_pairs import Bounds, candidates, crowding, nominations, originals
+    from shinglefold.offline.spark.candidate_pairs import (
+        Bounds,
+        candidates,
+        crowding,
+        nominations,
+        originals,
+        verified,
+    )
     from shinglefold.offline.spark.fingerprint_rows import prints
     from shinglefold.offline.spark.grouping import Grouped, GroupOptions, connected, groups
     from shinglefold.offline.spark.read_index import stored
+    from shinglefold.offline.spark.session import StageStore
     from shinglefold.offline.spark.signing import sign
-    from shinglefold.offline.spark.stage_store import StageStore
-    from shinglefold.offline.spark.verify import verified
 
 __all__ = [
     "Bounds",
@@ -33,19 +39,11 @@ __all__ = [
 __getattr__ = lazy_attributes(
     __name__,
     {
-        "Bounds": "shinglefold.offline.spark.candidate_pairs",
-        "GroupOptions": "shinglefold.offline.spark.grouping",
-        "Grouped": "shinglefold.offline.spark.grouping",
-        "StageStore": "shinglefold.offline.spark.stage_store",
-        "candidates": "shinglefold.offline.spark.candidate_pairs",
-        "connected": "shinglefold.offline.spark.grouping",
-        "crowding": "shinglefold.offline.spark.candidate_pairs",
-        "groups": "shinglefold.offline.spark.grouping",
-        "nominations": "shinglefold.offline.spark.candidate_pairs",
-        "originals": "shinglefold.offline.spark.candidate_pairs",
-        "prints": "shinglefold.offline.spark.fingerprint_rows",
-        "sign": "shinglefold.offline.spark.signing",
-        "stored": "shinglefold.offline.spark.read_index",
-        "verified": "shinglefold.offline.spark.verify",
+        ".candidate_pairs": "Bounds candidates crowding nominations originals verified",
+        ".fingerprint_rows": "prints",
+        ".grouping": "GroupOptions Grouped connected groups",
+        ".read_index": "stored",
+        ".session": "StageStore",
+        ".signing": "sign",
     },
 )

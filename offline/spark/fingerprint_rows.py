@@ -1,7 +1,7 @@
 """Convert fingerprints to rows of numbers that are as small as grouping allows."""
 
-import binascii
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,10 +13,9 @@ from shinglefold.errors import ConfigError, InputError
 from shinglefold.model.recipe import FIELD
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import FACTS_MARK, Bytes, Fingerprint, Int64s, Uint64s, facts_number
+from shinglefold.offline.dedupe.decode import SignatureLayout
 from shinglefold.offline.spark.arrow_arrays import Column, binary, compute, lists, matrix, numbers
 from shinglefold.offline.spark.session import Batch, Frame, columns_of, partition
-from shinglefold.sketch import packed_size
-from shinglefold.sketch.minhash import HASHED, slot_characters
 from shinglefold.sketch.shingles import mix64, stream
 
 #: The states of a document: its fingerprint has a signature; has none, or is missing; is damaged or sealed;
@@ -91,6 +90,10 @@ class _Reader:
     beside: bool
     texts: bool
 
+    @property
+    def _layout(self) -> SignatureLayout:
+        return SignatureLayout.of(self.scheme)
+
     def __call__(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         number = partition() << _ROWS
         for batch in batches:
@@ -102,7 +105,7 @@ class _Reader:
             raise ConfigError("a document has no id: give each one, or name the column that has it")
         try:
             rows = self._at_once(batch)
-        except (ValueError, binascii.Error):
+        except (ValueError, InputError):
             # The batch has an unusual row. pyarrow's errors are kinds of ValueError, too.
             rows = self._one_by_one(batch)
         signed = rows.states == SIGNED
@@ -142,7 +145,7 @@ class _Reader:
         """Read a batch column by column: undamaged fingerprints of this scheme without seals.
 
         Raises:
-            ValueError: a row needs ``_one_by_one``.
+            ValueError, InputError: a row needs ``_one_by_one``.
         """
         pieces = compute.split_pattern(batch.column("digest"), ".")
         if (
@@ -156,27 +159,18 @@ class _Reader:
         signature = batch.column("signature")
         signed = np.asarray(signature.is_valid().to_numpy(zero_copy_only=False), np.bool_)
         keys = self._keys(batch.column("supershingles"), signed)
-        signatures = self._signatures(signature.filter(pa.array(signed)))
+        signatures = self._layout.signatures(
+            matrix(signature.filter(pa.array(signed)), self._layout.encoded).tobytes()
+        )
         shingles = numbers(flat.take(every + 2).cast(pa.int64()))
         states = np.where(signed, SIGNED, UNSIGNED).astype(np.int8)
         return _Rows(states, flat.take(every + 3), shingles, keys, signatures)
 
     def _keys(self, words: Column, signed: NDArray[np.bool_]) -> Uint64s:
-        groups = self.scheme.sketch.groups
         sizes = compute.fill_null(compute.list_value_length(words), 0).to_numpy(zero_copy_only=False)
-        if (sizes != np.where(signed, groups, 0)).any():
+        if (sizes != np.where(signed, self._layout.slots, 0)).any():
             raise ValueError("not all have as many supershingles as the scheme")
-        return _as_keys(words.flatten(), groups)
-
-    def _signatures(self, texts: Column) -> Bytes:
-        sketch = self.scheme.sketch
-        size = packed_size(sketch.values, sketch.bits)
-        if size % 3:
-            decoded = b"".join(binascii.a2b_base64(text, strict_mode=True) for text in texts.to_pylist())
-        else:
-            # Their base64 has no padding, so all are decoded as one text.
-            decoded = binascii.a2b_base64(matrix(texts, size // 3 * 4).tobytes(), strict_mode=True)
-        return np.frombuffer(decoded, np.uint8).reshape(len(texts), size)
+        return self._as_keys(words.flatten())
 
     def _one_by_one(self, batch: Batch) -> _Rows:
         states, digests, shingles, signatures = [], [], [], []
@@ -190,36 +184,35 @@ class _Reader:
             if made is not None and state == SIGNED:
                 words += made.supershingles
                 signatures.append(made.signature)
-        sketch = self.scheme.sketch
         packed = np.frombuffer(b"".join(signatures), np.uint8)
         return _Rows(
             np.array(states, np.int8),
             pa.array(digests, pa.string()),
             np.array(shingles, np.int64),
-            _as_keys(pa.array(words, pa.string()), sketch.groups),
-            packed.reshape(len(signatures), packed_size(sketch.values, sketch.bits)),
+            self._as_keys(pa.array(words, pa.string())),
+            packed.reshape(len(signatures), self._layout.size),
         )
 
     def _told(self, row: dict[str, Any]) -> tuple[int, Fingerprint | None]:
         """Return the state of a row, and its fingerprint if it is ``SIGNED`` or ``UNSIGNED``."""
         if row["digest"] is None:
             return UNSIGNED, None
-        try:
+        with suppress(InputError):
             made = Fingerprint.from_field(row)
-        except InputError:
-            return UNREADABLE, None
-        sketch = self.scheme.sketch
-        if made.scheme != self.scheme.id:
-            return FOREIGN, None
-        if made.seal:
-            # Without the key nobody can check the seal, so anybody may have forged it.
-            return UNREADABLE, None
-        if not made.signature:
-            return UNSIGNED, made
-        length = slot_characters(sketch.groups) + HASHED
-        whole = len(made.signature) == packed_size(sketch.values, sketch.bits)
-        whole &= len(made.supershingles) == sketch.groups and {*map(len, made.supershingles)} == {length}
-        return (SIGNED, made) if whole and "".join(made.supershingles).isascii() else (UNREADABLE, None)
+            if made.scheme != self.scheme.id:
+                return FOREIGN, None
+            # Without the key nobody can check a seal, so anybody may have forged it.
+            if not made.seal:
+                self._layout.check(made)
+                if not made.signature or "".join(made.supershingles).isascii():
+                    return (SIGNED if made.signature else UNSIGNED), made
+        return UNREADABLE, None
+
+    def _as_keys(self, words: Column) -> Uint64s:
+        """Return keywords as numbers, uint64 (S, M): equal numbers for equal keywords."""
+        letters = np.zeros((len(words), 8), np.uint8)
+        letters[:, : self._layout.letters] = matrix(words, self._layout.letters)
+        return letters.view(np.uint64).reshape(-1, self._layout.slots)
 
 
 def _facts(digests: Column) -> Int64s:
@@ -228,14 +221,6 @@ def _facts(digests: Column) -> Int64s:
         return np.zeros(len(digests), np.int64)
     found = [facts_number(one or "") for one in digests.to_pylist()]
     return np.array(found, np.uint64).view(np.int64)
-
-
-def _as_keys(words: Column, groups: int) -> Uint64s:
-    """Return keywords as numbers, uint64 (S, M): equal numbers for equal keywords."""
-    length = slot_characters(groups) + HASHED
-    letters = np.zeros((len(words), 8), np.uint8)
-    letters[:, :length] = matrix(words, length)
-    return letters.view(np.uint64).reshape(-1, groups)
 
 
 def _sketches(keys: Uint64s, signatures: Bytes, shingles: Int64s) -> Int64s:

@@ -14,11 +14,16 @@ from shinglefold.model.recipe import FIELD
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Int64s
 from shinglefold.offline.spark.arrow_arrays import numbers
-from shinglefold.offline.spark.candidate_pairs import Bounds, candidates, crowding, nominations, originals
+from shinglefold.offline.spark.candidate_pairs import (
+    Bounds,
+    candidates,
+    crowding,
+    nominations,
+    originals,
+    verified,
+)
 from shinglefold.offline.spark.fingerprint_rows import FOREIGN, SIGNED, UNREADABLE, UNSIGNED, prints
-from shinglefold.offline.spark.session import Batch, Frame, totals
-from shinglefold.offline.spark.stage_store import StageStore
-from shinglefold.offline.spark.verify import verified
+from shinglefold.offline.spark.session import Batch, Frame, StageStore, totals
 from shinglefold.options.validation import check_int
 
 _SCHEMA = "a long, b long, moved long"

@@ -26,8 +26,7 @@ from typing import ClassVar
 from shinglefold.canon import token_hash
 from shinglefold.model.scheme import CanonOptions
 from shinglefold.model.values import Sample
-from shinglefold.testing.languages.process import Answers
-from shinglefold.testing.languages.subject import Subject
+from shinglefold.testing.languages.subject import Answers, Subject
 
 _LENGTHS = (1_000, 10_000, 100_000)
 _SECONDS = 1.0

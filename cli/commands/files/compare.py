@@ -24,8 +24,7 @@ from shinglefold.cli.options.definitions import (
     preset_option,
     text_options,
 )
-from shinglefold.cli.render.side_by_side import passage_json, print_compared
-from shinglefold.cli.render.verdict import reason, verdict_line
+from shinglefold.cli.render.pairs import passage_json, print_compared, reason, verdict_line
 
 if TYPE_CHECKING:
     from shinglefold.model.scheme import Scheme

@@ -20,7 +20,7 @@ from shinglefold.model.linkage import LINKAGE, Linkage, linkage_phrase
 if TYPE_CHECKING:
     from shinglefold.cli.commands.files.collection import Collection
     from shinglefold.model.scheme import Decision
-    from shinglefold.offline.dedupe.list_pairs import Rows
+    from shinglefold.offline.dedupe.link import Rows
     from shinglefold.offline.dedupe.slots import Labels
     from shinglefold.sketch import DecidedBy
 

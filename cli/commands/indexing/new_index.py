@@ -19,6 +19,7 @@ from shinglefold.errors import (
     SchemeMismatch,
     UnsupportedQuery,
 )
+from shinglefold.maintenance.preconditions import flat_settings
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
@@ -63,7 +64,8 @@ def template_defaults(engine: Engine, index: str) -> tuple[JSON, JSON]:
     except PermissionDenied:
         templates = []
     for one in templates:
-        settings |= dict(_flat(one.get("settings") or {}))
+        for path, value in flat_settings(one.get("settings") or {}):
+            settings[path if path.startswith("index.") else f"index.{path}"] = value
         properties |= _properties(one.get("mappings") or {})
     return settings, properties
 
@@ -76,15 +78,6 @@ def _applied(templates: Templates, index: str) -> Iterator[Mapping[str, Any]]:
         return
     legacy = matching_templates(templates.legacy_templates(), index)
     yield from sorted(legacy.values(), key=lambda body: body.get("order") or 0)
-
-
-def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in settings.items():
-        below = f"{path}.{name}" if path else name
-        if isinstance(value, Mapping):
-            yield from _flat(value, below)
-        else:
-            yield below if below.startswith("index.") else f"index.{below}", value
 
 
 def _properties(mappings: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -160,7 +160,7 @@ def _report_files(
 
     tally = GroupTally(_FIELD, names)
     index = sources[0] if len(sources) == 1 else f"{len(sources)} files"
-    with open_collection(invocation, sources, shown=tally.shown, **given) as found:
+    with open_collection(invocation, sources, shown=names.shown, **given) as found:
         labels = found.linking.labels(LINKAGE)
         absent = _named(names)
         for begin in range(0, len(labels), _TOGETHER):

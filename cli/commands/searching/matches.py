@@ -15,7 +15,7 @@ from shinglefold.cli.render.hits import (
     print_found,
     print_page_end,
 )
-from shinglefold.cli.render.side_by_side import print_passages
+from shinglefold.cli.render.pairs import print_passages
 from shinglefold.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from support.servers.choose import examples
 
 from shinglefold.errors import ConfigError
 from shinglefold.model.scheme import Decision, Scheme
-from shinglefold.offline.dedupe import fingerprint_table, link, list_pairs, slots
+from shinglefold.offline.dedupe import fingerprint_table, link, slots
 from shinglefold.offline.dedupe.fingerprint_table import DIGESTED, FingerprintTable
 from shinglefold.offline.dedupe.link import Linking, groups_of
 from shinglefold.offline.dedupe.slots import LinkOptions
@@ -125,8 +125,7 @@ def test_however_few_documents_are_read_at_a_time_nothing_changes(monkeypatch, s
     with made_up(6, 200, _SCHEMES[0]) as table:
         expected = [listed(Linking(table, _AMPLE), sort), Linking(table, _AMPLE).labels("leader").tolist()]
         monkeypatch.setattr(fingerprint_table, "_ROWS", 7)
-        for module in (link, list_pairs):
-            monkeypatch.setattr(module, "_TOGETHER", 7)
+        monkeypatch.setattr(link, "_TOGETHER", 7)
         few = Linking(table, _AMPLE)
         assert [listed(few, sort), few.labels("leader").tolist()] == expected
 
