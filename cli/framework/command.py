@@ -308,7 +308,7 @@ class _Timeout(Exception):
 
 @contextmanager
 def _time_limit() -> Iterator[None]:
-    """Interrupt a block after a second; only in the main thread, which alone gets signals, and not on Windows."""
+    """Interrupt a block after a second, in the main thread, which alone gets signals, and not on Windows."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
