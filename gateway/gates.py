@@ -14,6 +14,7 @@ from shinglefold.gateway.rest import (
     RestResponse,
     Steps,
     failure,
+    json_headers,
     log,
     path_of,
     send,
@@ -170,10 +171,7 @@ def _versions(request: Admit, documents: Sequence[JSON]) -> Steps[list[JSON]]:
     unknown = {"_index": request.index.stored_in, **_NO_VERSION}
     if not documents:
         return []
-    headers = {
-        name: one.replace("x-ndjson", "json") if name.lower() == "content-type" else one
-        for name, one in request.headers.items()
-    }
+    headers = json_headers(request.headers)
     body, path = write_value({"docs": documents}), path_of(request.index.stored_in, "_mget")
     try:
         answer = yield from send(RestRequest("POST", path, headers=headers, body=body))

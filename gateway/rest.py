@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -204,6 +205,15 @@ def send(request: RestRequest) -> Steps[RestResponse]:
     """Return the response of the engine to a request."""
     answer: RestResponse = yield Send(request)
     return answer
+
+
+def json_headers(headers: Mapping[str, str], *, lines: bool = False) -> dict[str, str]:
+    """Return the headers of a request for one with a body of JSON, or of ``lines`` of JSON."""
+    kind = "x-ndjson" if lines else "json"
+    return {
+        name: re.sub(r"(?<=[+/])(x-nd)?json", kind, one) if name.lower() == "content-type" else one
+        for name, one in headers.items()
+    }
 
 
 def read_documents(

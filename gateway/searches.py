@@ -17,6 +17,7 @@ from shinglefold.gateway.rest import (
     Tiebreaker,
     ends_with_newline,
     failure,
+    json_headers,
     names_twice,
     path_of,
     read_lines,
@@ -25,7 +26,7 @@ from shinglefold.gateway.rest import (
     send,
     write_value,
 )
-from shinglefold.gateway.search_answers import marked, with_reachable_total
+from shinglefold.gateway.search_answers import marked, with_dedup, with_reachable_total
 from shinglefold.model.recipe import Recipe
 from shinglefold.rerank.engine_calls import run_together
 from shinglefold.rerank.request.fold_options import FoldOptions, may_compare_texts
@@ -97,7 +98,7 @@ class _OneSearch:
     def sent(self) -> tuple[JSON, JSON]:
         """Return its lines in the engine's format."""
         template = self.template.bare if self.template is not None and self.as_template else None
-        return self.header, _without_options(self.body) if template is None else template
+        return self.header, with_dedup(self.body) if template is None else template
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +158,11 @@ class FoldedSearches:
             return None
         yield from self._find_tiebreaker()
         if wish is False:
-            return (yield from send(replace(request, body=_without_options(body) or None)))
+            return (yield from send(replace(request, body=with_dedup(body) or None)))
         try:
             answer = yield from self._page(index, body, request.parameters, request.headers)
         except _Unfolded as trouble:
-            plain = yield from send(replace(request, body=_without_options(body) or None))
+            plain = yield from send(replace(request, body=with_dedup(body) or None))
             if plain.failed:
                 return plain
             return replace(plain, body=marked(plain.body, body, request.parameters, str(trouble)))
@@ -378,13 +379,8 @@ def _render(request: RestRequest, body: JSON) -> Steps[_Template]:
     """Return a template with the search in it, as the engine renders it for the caller of a request."""
     own = body.get("ext")
     asked = isinstance(own, Mapping) and "dedup" in own
-    bare = {name: value for name, value in body.items() if name != "ext"} if asked else body
-    if isinstance(own, Mapping) and asked and own.keys() - {"dedup"}:
-        bare["ext"] = {name: value for name, value in own.items() if name != "dedup"}
-    headers = {
-        name: one.replace("x-ndjson", "json") if name.lower() == "content-type" else one
-        for name, one in request.headers.items()
-    }
+    bare = with_dedup(body)
+    headers = json_headers(request.headers)
     wanted = {name: bare[name] for name in ("source", "id", "params") if name in bare}
     rendering = replace(
         request, method="POST", path=path_of("_render", "template"), parameters={}, headers=headers
@@ -409,16 +405,6 @@ def _answer_of(outcome: Any) -> JSON:  # noqa: ANN401 - a page or an error
 
 class _Unfolded(Exception):
     """The engine's own page must be returned."""
-
-
-def _without_options(body: JSON) -> JSON:
-    """Return a body without ``ext.dedup``, and nothing else changed."""
-    given = body.get("ext") if isinstance(body, Mapping) else None
-    if not isinstance(given, Mapping) or "dedup" not in given:
-        return body
-    rest = {name: value for name, value in body.items() if name != "ext"}
-    ext = {name: value for name, value in given.items() if name != "dedup"}
-    return {**rest, "ext": ext} if ext else rest
 
 
 def _index_of(operation: Operation, body: Any) -> str | None:  # noqa: ANN401 - JSON

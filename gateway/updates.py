@@ -13,6 +13,7 @@ from shinglefold.gateway.rest import (
     RestRequest,
     Steps,
     Work,
+    json_headers,
     log,
     path_of,
     read_documents,
@@ -205,12 +206,7 @@ def _sign_once(
             sent.append(place)
     if not sent:
         return []
-    headers = {
-        name: one.replace("+json", "+x-ndjson").replace("n/json", "n/x-ndjson")
-        if name.lower() == "content-type"
-        else one
-        for name, one in request.headers.items()
-    }
+    headers = json_headers(request.headers, lines=True)
     kept = {name: request.parameters[name] for name in ("refresh", "timeout") if name in request.parameters}
     body = b"".join(write_value(line) + b"\n" for line in lines)
     answer = yield from send(RestRequest("POST", path_of("_bulk"), kept, headers, body))

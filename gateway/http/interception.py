@@ -23,7 +23,6 @@ from shinglefold.errors import (
 )
 from shinglefold.gateway.gates import Admit, OpenGates
 from shinglefold.gateway.http.caller_engine import CALLER, CallerEngine, Product, detect_product, target_of
-from shinglefold.gateway.http.folding_wish import mark_unfolded, with_folding
 from shinglefold.gateway.http.messages import (
     FOLD,
     Answer,
@@ -54,6 +53,7 @@ from shinglefold.gateway.rest import (
     collect_warnings,
     write_value,
 )
+from shinglefold.gateway.search_answers import mark_unfolded, with_folding
 from shinglefold.rerank import AsyncFoldedSearch
 from shinglefold.rerank.engine_calls import Call
 from shinglefold.settings import Settings
@@ -213,8 +213,9 @@ class Interception:
             always = self._always if given.fold is None else given.fold
             if given.fold is False:
                 request = with_folding(given.operation.name, request, fold=False)
-        steps = (behind.always if always else behind.asked).steps(request)
-        return None if steps is None else await self._run(steps, given)
+        interceptor = behind.always if always else behind.asked
+        response: RestResponse | None = await self._run(interceptor.steps(request), given)
+        return response
 
     async def _find_behind(self, caller: HttpCaller) -> "_Behind | RestResponse":
         if self._behind is not None:

@@ -38,12 +38,12 @@ from shinglefold.errors import (
     WindowTooLarge,
 )
 from shinglefold.gateway.http.caller_engine import _product
-from shinglefold.gateway.http.folding_wish import with_folding
 from shinglefold.gateway.http.interception import SEARCHES, Intercepted, Interception, _Behind
 from shinglefold.gateway.http.messages import HttpCaller, Reply, encode, send_answer
 from shinglefold.gateway.http.metrics import Metrics
 from shinglefold.gateway.http.upstream import _read
 from shinglefold.gateway.rest import TAKES_TIME, Operation, RestRequest, RestResponse, status_of
+from shinglefold.gateway.search_answers import with_folding
 
 
 def _run(steps, perform, threads, body=b"{}", timed=None):

@@ -53,8 +53,7 @@ class Script:
 
 def intercept(site, answer, path, body, *, always=False, dedup=None, **parameters):
     made = Interceptor(site.engine, FoldedSearch, IndexOptions(dedup=dedup), Settings(), always=always)
-    steps = made.steps(RestRequest("POST", path, parameters, {}, body))
-    return None if steps is None else run(steps, answer)
+    return run(made.steps(RestRequest("POST", path, parameters, {}, body)), answer)
 
 
 def lines(*values):
