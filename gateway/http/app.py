@@ -101,17 +101,19 @@ def gateway_app(
         check_pages_access(admin_open, admin_token or "")
     options = IndexOptions.parse(similarity=similarity, dedup=dedup, seal_key=seal_key, cursor_key=cursor_key)
     connection = upstream if isinstance(upstream, Connection) else upstream_connection(upstream)
-    reached = Upstream(connection, connect_seconds=connect_seconds, read_seconds=read_seconds)
-    return GatewayApp(
-        reached,
+    settings = settings or load_settings()
+    parts = GatewayParts(
+        Upstream(connection, connect_seconds=connect_seconds, read_seconds=read_seconds),
         options,
-        settings or load_settings(),
-        always=always,
-        most_bytes=most_bytes,
-        signers=signers,
-        admin_token=AccessToken(admin_token or ""),
-        admin_open=admin_open,
-        pages=pages,
+        settings,
+        Metrics(),
+        Signers(signers, settings.languages or None),
+        ThreadPoolExecutor(cores() + 2, "shinglefold-searches"),
+    )
+    token, interception = AccessToken(admin_token or ""), Interception(parts, always=always)
+    admin = Admin(parts, interception, most_bytes, token=token, is_open=admin_open)
+    return GatewayApp(
+        parts, interception, admin, most_bytes, _pages(parts, interception, token) if pages else None
     )
 
 
@@ -120,25 +122,16 @@ class GatewayApp:
 
     def __init__(
         self,
-        upstream: Upstream,
-        options: IndexOptions,
-        settings: Settings,
-        *,
-        always: bool,
+        parts: GatewayParts,
+        interception: Interception,
+        admin: Admin,
         most_bytes: int,
-        signers: int,
-        admin_token: AccessToken,
-        admin_open: bool,
-        pages: bool,
+        pages: "GatewayPages | None",
     ) -> None:
-        self._upstream, self._most = upstream, most_bytes
-        self._metrics = Metrics()
-        self._signers = Signers(signers, settings.languages or None)
-        self._searching = ThreadPoolExecutor(cores() + 2, "shinglefold-searches")
-        parts = GatewayParts(upstream, options, settings, self._metrics, self._signers, self._searching)
-        self._interception = Interception(parts, always=always)
-        self._admin = Admin(parts, self._interception, most_bytes, token=admin_token, is_open=admin_open)
-        self._pages = _pages(parts, self._interception, admin_token) if pages else None
+        self._upstream, self._metrics = parts.upstream, parts.metrics
+        self._signers, self._searching = parts.signers, parts.searching
+        self._interception, self._admin = interception, admin
+        self._most, self._pages = most_bytes, pages
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Sender) -> None:
         """Answer a request; see the ASGI specification."""
@@ -190,7 +183,7 @@ class GatewayApp:
             return
         operation = operation_of(request.method, request.path)
         if operation is None or _passes(operation, request):
-            self._metrics.forwarded("other" if operation is None else operation.name)
+            self._metrics.count("other" if operation is None else operation.name, "forwarded")
             await self._forward(request, await _body_of(request, receive), send)
             return
         try:
@@ -215,7 +208,7 @@ class GatewayApp:
         if made is not None:
             await self._give(made, request, send)
             return
-        self._metrics.forwarded(operation.name)
+        self._metrics.count(operation.name, "forwarded")
         await self._forward(request, sent or None, send, warnings=caller.warnings)
 
     async def _give(self, answer: Answer, request: GatewayRequest, send: Sender) -> None:

@@ -322,14 +322,14 @@ class Interception:
             kept, strict = _kept_headers(caller.replies), all(one.strict for one in caller.replies)
             answer = Answer(response.status, response.body, kept, warnings, strict=strict)
         if operation not in SEARCHES:
-            self._metrics.intercepted(operation)
+            self._metrics.count(operation, "intercepted")
             return answer
         reason, folded = _folding_of(response.body)
         if reason is not None:
-            self._metrics.unfolded(operation)
+            self._metrics.count(operation, "unfolded")
             return replace(answer, outcome=f"unfolded; reason={header_text(reason)}")
         if folded is not None:
-            self._metrics.folded(operation, folded)
+            self._metrics.count(operation, "folded", folded)
             return replace(answer, outcome="folded")
         return answer
 
@@ -341,7 +341,7 @@ class Interception:
             response = await self._send(plain, given)
         except UpstreamFailure as failure:
             return self._failed(operation, "upstream", refusal(failure.status, f"{failure}"))
-        self._metrics.unfolded(operation)
+        self._metrics.count(operation, "unfolded")
         self._metrics.failed("unfolded")
         body = response.native.content
         if not response.failed:

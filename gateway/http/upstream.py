@@ -99,7 +99,7 @@ class _Node:
             self._sweep = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._close_idle)
 
 
-def upstream_connection(urls: Iterable[str] | str, environ: Mapping[str, str] | None = None) -> Connection:
+def upstream_connection(urls: Iterable[str] | str) -> Connection:
     """Return the connection to upstream: addresses, TLS and timeouts, and no credentials.
 
     Raises:
@@ -111,9 +111,8 @@ def upstream_connection(urls: Iterable[str] | str, environ: Mapping[str, str] | 
             "--upstream: an address with credentials; callers send their own, and the gateway has none: "
             "write it as https://HOST:PORT"
         )
-    found = load_connection(urls, environ=environ)
     return replace(
-        found,
+        load_connection(urls),
         user="",
         password="",
         api_key="",

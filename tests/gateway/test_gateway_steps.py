@@ -155,7 +155,7 @@ def _answered(operation, error, *replies, request=None, answer=None):
         return RestResponse(200, body, Reply(200, [], b"{}", body))
 
     gateway = SimpleNamespace(
-        _send=send, _metrics=SimpleNamespace(failed=lambda _: None, unfolded=lambda _: None)
+        _send=send, _metrics=SimpleNamespace(failed=lambda _: None, count=lambda *_: None)
     )
     for name in ("_failed", "_unfolded"):
         setattr(gateway, name, partial(getattr(Interception, name), gateway))
