@@ -87,6 +87,7 @@ class IndexFacts:
     ``fields``: fields that options named and that are there; None if the mappings may not be read.
     ``seen``: what hits may show without a contradiction: indices, other schemes, "" for no fingerprints.
     ``signing``: the parts of the mappings that tell how texts were signed.
+    ``settled``: whether the mappings were just read again, so that hits contradict nothing.
     ``inexact``: sort keys by which servers may skip hits, of those that searches had.
     ``pipeline``: the default search pipeline of the index; {} if there is none, or it can't be read.
     """
@@ -103,6 +104,7 @@ class IndexFacts:
     inexact: set[str] = field(default_factory=set)
     pipeline: Mapping[str, Any] = field(default_factory=dict)
     read: float = field(default_factory=monotonic)
+    settled: bool = False
 
     @property
     def text_fields(self) -> tuple[str, ...]:
@@ -119,6 +121,10 @@ class IndexFacts:
         Raises:
             Outdated: they contradict that.
         """
+        if self.settled:
+            if len(self.seen) < _MOST_KNOWN:
+                self.seen |= _indices(hits) | _lagging(counts)
+            return
         if self.fields is None:
             return
         if not _indices(hits) <= self.seen or not (self._is_fresh or _lagging(counts) <= self.seen):
@@ -134,11 +140,6 @@ class IndexFacts:
     @property
     def _is_fresh(self) -> bool:
         return monotonic() - self.read < _FRESH_SECONDS
-
-    def accept(self, hits: Iterable[Hit], counts: FingerprintCounts | None = None) -> None:
-        """Note what hits show, as the mappings were just read and say nothing else."""
-        if len(self.seen) < _MOST_KNOWN:
-            self.seen |= _indices(hits) | _lagging(counts)
 
 
 def _indices(hits: Iterable[Hit]) -> set[str]:

@@ -1,10 +1,11 @@
 """The options of folding, as ``ext.dedup`` of a search body, arguments or flags give them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, quote
 from shinglefold.model.linkage import LINKAGE, Linkage
 from shinglefold.options.validation import (
@@ -271,6 +272,16 @@ class FoldOptions:
             ConfigError: an option is reserved for the application, or not valid.
         """
         return cls.parse(given, replace(base or cls(), closed=True))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """One search: its index, its body without our options, those, and its URL parameters."""
+
+    index: str | None
+    body: JSON
+    options: FoldOptions
+    url: Mapping[str, Any] = field(default_factory=dict)
 
 
 def may_compare_texts(given: object, base: FoldOptions | None) -> bool:
