@@ -137,11 +137,7 @@ def admitted(outcome: Outcome, id_: str | None, routing: object, *, create: bool
 
 
 def admit(request: Admit) -> Steps[list[JSON]]:
-    """Return an answer to each document, in the shape of an item of a bulk response.
-
-    Raises:
-        ConfigError, EngineError: as ``OpenGates.admit``.
-    """
+    """Return an answer to each document, in the shape of an item of a bulk response."""
     verdicts: list[Verdict] = yield request
     stored = [
         {"_id": one["_id"], "_source": False} | ({"routing": one["_routing"]} if "_routing" in one else {})

@@ -162,11 +162,7 @@ def path_of(*parts: str) -> str:
 
 
 def read_value(given: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return the JSON in bytes or a text; other values unchanged.
-
-    Raises:
-        ValueError: it is not JSON.
-    """
+    """Return the JSON in bytes or a text, else raise ``ValueError``; other values unchanged."""
     return read_json(given) if isinstance(given, bytes | str) else given
 
 
@@ -219,11 +215,7 @@ def json_headers(headers: Mapping[str, str], *, lines: bool = False) -> dict[str
 def read_documents(
     index: str, ids: Sequence[str], routings: Sequence[str | None]
 ) -> Steps[list[VersionedDocument | None]]:
-    """Return documents with their versions, None for missing ones, also where the index is missing.
-
-    Raises:
-        PermissionDenied: the user may not read them.
-    """
+    """Return documents with their versions, None for missing ones, also where the index is missing."""
     try:
         return list((yield Read(index, ids, routings)))
     except IndexMissing:
@@ -242,9 +234,6 @@ def read_searches(body: bytes | str) -> list[tuple[JSON, Any]]:
     """Return the header and the body of each of several searches, as engines read them.
 
     An empty line in place of a header is one, and one before all is skipped.
-
-    Raises:
-        ValueError: a line is not JSON, or one is missing.
     """
     lines = read_lines(body)
     if lines and not lines[0]:
@@ -256,8 +245,7 @@ def read_searches(body: bytes | str) -> list[tuple[JSON, Any]]:
 def read_actions(body: bytes | str) -> Iterator[tuple[str, JSON, list[bytes]]]:
     """Yield each action of a bulk: its verb, its metadata, and its lines.
 
-    Raises:
-        ValueError: the engine refuses an action, or may read it in another way.
+    Raises ``ValueError`` if the engine refuses an action, or may read it in another way.
     """
     lines = iter(read_lines(body))
     for line in lines:

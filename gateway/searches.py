@@ -281,10 +281,7 @@ class FoldedSearches:
         parameters: Mapping[str, Any],
         headers: Mapping[str, str],
     ) -> Steps[bool | None]:
-        """Return whether to fold a page; None if the request is sent unchanged.
-
-        False: it is sent without its folding options.
-        """
+        """Return whether to fold a page, or to send it without its options; None to send it unchanged."""
         if not isinstance(body, Mapping):
             return None
         ext = body.get("ext", {})
@@ -303,8 +300,7 @@ class FoldedSearches:
     ) -> Steps[JSON | None]:
         """Return a folded page; None if no index has a recipe and the request does not ask for folding.
 
-        Raises:
-            _Unfolded: the engine's own page is to be returned, and this is why.
+        Raises ``_Unfolded`` if the engine's own page is to be returned.
         """
         asked = "dedup" in (body.get("ext") or {})
         try:
@@ -413,11 +409,7 @@ def _index_of(operation: Operation, body: Any) -> str | None:  # noqa: ANN401 - 
 
 
 def _index_of_header(operation: Operation, header: JSON, body: Any) -> str | None:  # noqa: ANN401 - JSON
-    """Return the name that one of several searches is for.
-
-    Raises:
-        ValueError, TypeError: it is no name, which the engine has to refuse.
-    """
+    """Return the name that one of several searches is for; raise where the engine has to refuse it."""
     named = header.get("index", header.get("indices", operation.target))
     index = ",".join(named) if isinstance(named, list) else named
     if index is not None:

@@ -78,11 +78,7 @@ class UpdateRequest:
         return merged
 
     def signed(self, found: VersionedDocument, outcome: Outcome) -> JSON:
-        """Return the body that updates a stored document, given the merged one after the pipeline.
-
-        Raises:
-            ConfigError: the pipeline changes the id of the document.
-        """
+        """Return the body that updates a stored document, given the merged one after the pipeline."""
         check_document(outcome, self.index.name, self.id)
         kept = {name: value for name, value in self.body.items() if name not in ("upsert", "doc_as_upsert")}
         field, made = self.index.recipe.field, outcome.document or {}
@@ -161,12 +157,7 @@ def sign_if_switched(
     documents: Sequence[tuple[str, str | None]],
     request: RestRequest,
 ) -> Steps[list[JSON]]:
-    """Sign documents again if an alias was switched to an index of another recipe; see ``sign_again``.
-
-    Args:
-        index: signed them.
-        stored_in: the index in the answer of the engine.
-    """
+    """Sign documents again if an alias was switched to an index of another recipe; see ``sign_again``."""
     try:
         stored = yield from indices.switched(index, stored_in, request.headers)
     except Exception as error:

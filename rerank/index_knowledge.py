@@ -116,11 +116,7 @@ class IndexFacts:
         return _decisive(self) != _decisive(other)
 
     def check(self, hits: Iterable[Hit], counts: FingerprintCounts | None = None) -> None:
-        """Check that hits are from indices whose mappings were read, and have the scheme of these.
-
-        Raises:
-            Outdated: they contradict that.
-        """
+        """Raise ``Outdated`` if hits contradict the mappings: they show another index, or another scheme."""
         if self.settled:
             if len(self.seen) < _MOST_KNOWN:
                 self.seen |= _indices(hits) | _lagging(counts)
@@ -267,11 +263,7 @@ class IndexKnowledge:
         return facts
 
     def _facts_of(self, index: str, found: Mapping[str, Mappings]) -> IndexFacts:
-        """Return the facts of an index from the mappings of each index behind its name.
-
-        Raises:
-            Unfoldable: a window of hits would be refused, or none of them could fold.
-        """
+        """Return the facts of an index from the mappings of each index behind its name."""
         for name, mappings in found.items():
             _check_readable(mappings, name, self._field_of(mappings))
         scheme, field, mismatch = self._target(found)
@@ -362,11 +354,7 @@ def _wanted(options: FoldOptions) -> set[str]:
 
 
 def _check_readable(mappings: Mappings, index: str, field: str) -> None:
-    """Check that a window of hits can read the fingerprints of an index.
-
-    Raises:
-        Unfoldable: the engine would refuse the window, and hits of other indices would be lost with it.
-    """
+    """Refuse an index whose fingerprints a window can't read: hits of others would be lost with it."""
     for part in ("digest", "signature"):
         mapped = mapped_at(mappings, f"{field}.{part}") or {}
         how = f"as {mapped['type']}" if mapped.get("type") in _TEXTS else ""

@@ -173,11 +173,7 @@ class SearchSteps(Generic[Driven]):
         return (options.on_trouble or self._on_trouble) == "raise"
 
     def _folded(self, request: SearchRequest) -> Steps[JSON]:
-        """Fold by what is known of the index; if the engine contradicts it or fails, do both once more.
-
-        Raises:
-            Unfoldable: the hits can't be folded.
-        """
+        """Fold by what is known of the index; if the engine contradicts it or fails, do both once more."""
         facts = yield from self._facts(request)
         try:
             return (yield from self._page(request, facts))
@@ -209,11 +205,7 @@ class SearchSteps(Generic[Driven]):
         return facts
 
     def _page(self, request: SearchRequest, facts: IndexFacts) -> Steps[JSON]:
-        """Answer with a folded page.
-
-        Raises:
-            Outdated: the hits contradict what is known of the index.
-        """
+        """Answer with a folded page; raise ``Outdated`` if hits contradict what is known of the index."""
         if request.options.mode == "window":
             return (yield from self._window(request, facts))
         native = ""
@@ -265,11 +257,7 @@ class SearchSteps(Generic[Driven]):
                 yield Call("close_pit", (reading.pit,))
 
     def _pipeline(self, body: JSON, facts: IndexFacts) -> Steps[SearchPipeline | None]:
-        """Return what the search pipeline means for each request; None if there is none.
-
-        Raises:
-            Unfoldable: windows can't go through it.
-        """
+        """Return what the search pipeline means for each request; None if there is none."""
         given = body.get(PIPELINE)
         if given == NONE or not self._can.search_pipelines:
             return None
@@ -288,11 +276,7 @@ class SearchSteps(Generic[Driven]):
             raise Unfoldable(error) from None
 
     def _unfolded(self, request: SearchRequest, reason: str) -> Steps[JSON]:
-        """Answer with the engine's own page. A cursor reads on as in folded pages, without fingerprints.
-
-        Raises:
-            EngineError: as the engine raises for the request.
-        """
+        """Answer with the engine's own page. A cursor reads on as in folded pages, without fingerprints."""
         index, body, options = request.index, request.body, request.options
         scheme = self._knowledge.scheme_of(index)
         if options.cursor is False:
@@ -336,11 +320,7 @@ class SearchSteps(Generic[Driven]):
         )
 
     def _texts(self, body: Mapping[str, Any], options: FoldOptions, facts: IndexFacts) -> PassageTexts | None:
-        """Return what compares the texts of hits; None if no passages are wanted. Loads dictionaries once.
-
-        Raises:
-            ConfigError: the request's own ``_source`` does not show these texts.
-        """
+        """Return what compares the texts of hits; None if no passages are wanted. Loads dictionaries once."""
         if not isinstance(options.explain, Explain) or not options.explain.passages:
             return None
         fields = shown_fields(body.get("_source"), options.explain.fields, facts.text_fields)
@@ -388,11 +368,7 @@ class SearchSteps(Generic[Driven]):
 
 
 def _check_forms(body: Mapping[str, Any], fields: Sequence[str]) -> None:
-    """Check that hits which come as a request wants them have the stored values of what folding reads.
-
-    Raises:
-        Unfoldable: it wants a value in another form.
-    """
+    """Refuse hits that come as a request wants them without the stored values of what folding reads."""
     if (name := in_other_form(body, fields)) is not None:
         raise Unfoldable(
             ConfigError(

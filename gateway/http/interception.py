@@ -164,11 +164,7 @@ class Interception:
         return self._failed(operation, type(error).__name__, refused or refusal(500, reason))
 
     async def signed_index(self, name: str, caller: HttpCaller) -> SignedIndex | Answer:
-        """Return the signer of an index, or the answer that refuses.
-
-        Raises:
-            ConfigError: it has no recipe.
-        """
+        """Return the signer of an index, or the answer that refuses; raise if it has no recipe."""
         request = RestRequest("POST", "/", headers=caller.headers)
         given = Intercepted(Operation("sign", name), request, "", caller)
         token = CALLER.set(caller)
@@ -190,11 +186,7 @@ class Interception:
         return found
 
     async def blocking_engine(self, caller: HttpCaller) -> Engine:
-        """Return the engine for threads; it sends as the caller in whose context it is used.
-
-        Raises:
-            EngineError: it does not answer, or refuses the caller.
-        """
+        """Return the engine for threads; it sends as the caller in whose context it is used."""
         try:
             behind = await self._find_behind(caller)
         except UpstreamFailure as failure:

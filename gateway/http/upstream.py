@@ -100,11 +100,7 @@ class _Node:
 
 
 def upstream_connection(urls: Iterable[str] | str) -> Connection:
-    """Return the connection to upstream: addresses, TLS and timeouts, and no credentials.
-
-    Raises:
-        ConfigError: an address is not valid, or has credentials.
-    """
+    """Return the connection to upstream: addresses, TLS and timeouts; refuse credentials."""
     named = parse_urls(urls)
     if "user" in named:
         raise ConfigError(
@@ -192,11 +188,7 @@ class Upstream:
         *,
         safe: bool = False,
     ) -> Reply:
-        """Send a request of the gateway in place of a caller, and return the whole answer; see ``open``.
-
-        Raises:
-            UpstreamFailure: no address answers, or the answer is cut off.
-        """
+        """Send a request of the gateway in place of a caller, and return the whole answer; see ``open``."""
         try:
             given = [(name.encode(), value.encode()) for name, value in headers.items()]
         except ValueError as error:
@@ -266,11 +258,7 @@ class Upstream:
 
 
 def _head(node: _Node, method: str, target: str, headers: Headers, body: object) -> tuple[bytes, bool]:
-    """Return the first line and the headers of a request, and whether its body is sent in chunks.
-
-    Raises:
-        ValueError: a header has characters that HTTP does not allow.
-    """
+    """Return the first line and the headers of a request, and whether its body is sent in chunks."""
     lines = [f"{method} {node.prefix}{target} HTTP/1.1\r\nhost: {node.authority}".encode("latin-1")]
     lines += [b"%b: %b" % pair for pair in headers]
     chunked = False

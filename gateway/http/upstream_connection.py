@@ -59,22 +59,14 @@ class UpstreamResponse:
         return self._complete and not self._parts
 
     async def read(self) -> bytes:
-        """Return the rest of the body.
-
-        Raises:
-            AnswerCutOff: the answer is not complete.
-            TimeoutError: nothing more comes.
-        """
+        """Return the rest of the body; raise ``AnswerCutOff``, or ``TimeoutError`` if nothing more comes."""
         parts = []
         while not self.ended:
             parts.append(await self.read_some())
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def read_some(self) -> bytes:
-        """Return the part of the body that is there, at least a byte; b"" at the end.
-
-        Raises: as ``read``.
-        """
+        """Return the part of the body that is there, at least a byte; b"" at the end. Raises as ``read``."""
         while not (self._parts or self._complete):
             await self._connection.wait()
         parts, self._parts = self._parts, []
@@ -84,12 +76,7 @@ class UpstreamResponse:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def wait_for_head(self) -> None:
-        """Wait for the status and the headers.
-
-        Raises:
-            NoAnswer: the connection ended before.
-            AnswerCutOff, TimeoutError: as ``read``.
-        """
+        """Wait for the status and the headers; raise ``NoAnswer`` if the connection ends before."""
         while not self._begun:
             await self._connection.wait()
 
@@ -188,10 +175,7 @@ class UpstreamConnection(asyncio.Protocol):
         Args:
             head: the first line and the headers.
             chunked: a body that comes in parts is sent in chunks; else ``head`` has its length.
-            to_head: the request is HEAD, whose answer has no body.
             kept: the connection may take another request later.
-
-        Raises: as ``UpstreamResponse.wait_for_head``.
         """
         assert self._transport is not None
         self._response = response = UpstreamResponse(self, to_head=to_head)
@@ -245,11 +229,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._transport.resume_reading()
 
     async def wait(self) -> None:
-        """Wait for the next bytes of the answer.
-
-        Raises:
-            AnswerCutOff, TimeoutError: they don't come.
-        """
+        """Wait for the next bytes of the answer; raise ``AnswerCutOff`` or ``TimeoutError``."""
         if self._error is not None:
             raise self._error
         self._waiter = self._loop.create_future()

@@ -20,11 +20,7 @@ _MOST_DOCUMENTS = 10**12
 
 
 def adviser_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
-    """Return the preset that meets requirements, and the probability that it and the index find pairs.
-
-    Raises:
-        ConfigError: a parameter is not valid.
-    """
+    """Return the preset that meets requirements, and the probability that it and the index find pairs."""
     usual = Requirements()
     widths = preset_widths()
     width = given.count("width", widths[0] if 2 not in widths else 2, 1, 10)

@@ -37,12 +37,7 @@ class MarkedRange:
 
 
 def compare_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
-    """Return what two documents, or two texts, have in common; ``answer`` is None if none are given.
-
-    Raises:
-        ConfigError: one of the two is missing.
-        InputError: there is no such document, or it has no fingerprint.
-    """
+    """Return what two documents, or two texts, have in common; ``answer`` is None if none are given."""
     ids = {name: given.word(name) for name in ("a", "b")}
     indices = {name: given.word(f"index_{name}") for name in ("a", "b")}
     texts = {name: given.text(f"text_{name}") for name in ("a", "b")}

@@ -15,9 +15,6 @@ _MOST, _LIMIT = 10, 100
 def groups_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
     """Return a report of the groups.
 
-    Raises:
-        ConfigError: the index has no group numbers, or no such field.
-
     Cost: a scan of all documents that reads a few fields, at most once a minute for the same fields.
     """
     index, usual = shared.index, ReportFields()

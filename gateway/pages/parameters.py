@@ -34,22 +34,14 @@ class PageParameters:
         return self._given.get(name) or default
 
     def word(self, name: str, default: str = "") -> str:
-        """Return a parameter that names something, without surrounding space.
-
-        Raises:
-            ConfigError: it is too long for a name.
-        """
+        """Return a parameter that names something, without surrounding space; refuse a long one."""
         found = self.text(name, default)
         if len(found) > _LONGEST:
             raise ConfigError(f"{name} has {len(found):,} characters; give at most {_LONGEST:,}")
         return found.strip()
 
     def count(self, name: str, default: int, low: int, high: int) -> int:
-        """Return a whole number.
-
-        Raises:
-            ConfigError: it is none, or out of range.
-        """
+        """Return a whole number; raise ``ConfigError`` if it is none, or out of range."""
         given = self.word(name)
         if not given:
             return default
@@ -59,11 +51,7 @@ class PageParameters:
         return int(given)
 
     def number(self, name: str, default: float, low: float, high: float) -> float:
-        """Return a number between two others, both excluded unless they are the default.
-
-        Raises:
-            ConfigError: it is none, or out of range.
-        """
+        """Return a number between two others, both excluded unless they are the default."""
         given = self.word(name)
         if not given:
             return default

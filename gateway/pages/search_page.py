@@ -23,12 +23,7 @@ Hit = Mapping[str, Any]
 
 
 def search_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
-    """Return a search before and after folding; ``answer`` is None without words to search for.
-
-    Raises:
-        ConfigError: a parameter is not valid.
-        EngineError: the engine refuses, or does not answer.
-    """
+    """Return a search before and after folding; ``answer`` is None without words to search for."""
     words = given.word("q")
     start, size = given.count("from", 0, 0, _DEEPEST), given.count("size", _SIZE, 1, _MOST)
     dedup = {

@@ -24,11 +24,7 @@ class Recent:
         self._made: dict[Hashable, tuple[float, Future[Any]]] = {}
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever it makes
-        """Return the result of the last minute, else a new one; concurrent callers wait for the same one.
-
-        Raises:
-            EngineUnavailable: too many others are being made.
-        """
+        """Return the result of the last minute, else a new one; concurrent callers wait for the same one."""
         future: Future[Any] = Future()
         with self._lock:
             now = monotonic()

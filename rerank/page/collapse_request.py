@@ -91,11 +91,7 @@ def query_parts(body: Mapping[str, Any]) -> JSON:
 
 
 def page_request(body: Mapping[str, Any], options: FoldOptions, dedup: str, counting: JSON) -> JSON:
-    """Return a request that lets the engine collapse by group number.
-
-    Args:
-        counting: the aggregations that count groups.
-    """
+    """Return a request that lets the engine collapse by group number, with aggregations that count groups."""
     field = group_field(dedup)
     request = {key: value for key, value in body.items() if key not in _AGGREGATIONS}
     aggregations = _aggregations(body)

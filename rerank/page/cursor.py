@@ -75,13 +75,9 @@ class Cursor:
 
 
 def encrypt_cursor(cursor: Cursor, key: bytes) -> str:
-    """Encrypt and authenticate a cursor.
+    """Encrypt and authenticate a cursor, as text of at most ``LONGEST`` characters.
 
-    Returns:
-        text of at most ``LONGEST`` characters; if it would be longer, the oldest hits shown are left out.
-
-    Raises:
-        ConfigError: a sort value alone is too long.
+    The oldest hits shown are left out if it would be longer.
     """
     while True:
         text = _encrypt(cursor, key)
@@ -97,11 +93,7 @@ def encrypt_cursor(cursor: Cursor, key: bytes) -> str:
 
 
 def decrypt_cursor(text: str, key: bytes) -> Cursor:
-    """Decrypt a cursor that ``encrypt_cursor`` encrypted.
-
-    Raises:
-        ConfigError: the text was changed, or sealed with another key.
-    """
+    """Decrypt a cursor that ``encrypt_cursor`` encrypted; refuse one that was changed."""
     from cryptography.exceptions import InvalidTag
 
     try:

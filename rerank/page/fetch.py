@@ -231,10 +231,6 @@ def _search_hits(
 
     Args:
         source: the fields to compare, as stored; None fetches what is shown, through the search pipeline.
-
-    Raises:
-        WindowTooLarge: the index allows only smaller windows.
-        UnsupportedQuery: a shard rejects what the request returns of its hits.
     """
     if reading.pipeline is not None:
         request = {**request, PIPELINE: reading.pipeline.hits if source is None else NONE}

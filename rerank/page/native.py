@@ -51,10 +51,7 @@ class GroupCoverage:
         self.sizes = ResultSizes()
 
     def obstacle(self, index: str | None, facts: IndexFacts) -> Steps[str]:
-        """Return why an index can't be searched by group number; empty if it can.
-
-        Cost: one count every half minute.
-        """
+        """Return why an index can't be searched by group number, counted every half minute; else ""."""
         if facts.fields is None:
             return f"the mappings of {index!r} can't be read"
         if name := facts.groupless:
@@ -90,10 +87,6 @@ def native_page(
 
     Args:
         samples: whether the engine can count within a sample of the results.
-
-    Raises:
-        ConfigError: the mode is ``native``, and the engine can't.
-        Outdated: the hits contradict what is known of the index.
     """
     body, options = request.body, request.options
     check_not_taken(inner_hit_names(body.get("query")), options)

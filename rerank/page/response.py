@@ -9,6 +9,7 @@ from shinglefold.errors import ConfigError, EngineError, quote, refuse_small_win
 from shinglefold.options.validation import expected
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
+from shinglefold.rerank.fold.matcher import UncertaintyBand
 from shinglefold.rerank.hits import identity, stored_texts, with_source
 from shinglefold.rerank.page.fetch import (
     AmbiguousSeqNo,
@@ -53,11 +54,7 @@ def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
 
 
 def answer_page(reading: WindowReader) -> Steps[JSON]:
-    """Fetch the hits of the page and their members, and return the response.
-
-    Raises:
-        Outdated: the hits contradict what is known of the index.
-    """
+    """Fetch the hits of the page and their members, and return the response."""
     while True:
         reading.check_facts()
         try:
@@ -176,28 +173,24 @@ def _decide_by_text(
         return None, {}
     from shinglefold.rerank.fold.uncertain_pairs import (
         Signatures,
-        UncertaintyBand,
         apply_text_verdicts,
         pairs_of,
         pairs_of_leavers,
     )
 
-    places = sorted(found)
+    places = [place for place in sorted(found) if place not in stale]
     signatures = Signatures(stage.scheme, reading.options, places, reading.columns(places))
-    all_pairs = [pair for pair in pairs_of(groups, attached) if not (pair[0] in stale or pair[1] in stale)]
-    pairs, sure, hopeful = signatures.classify(all_pairs)
+    of_page = pairs_of(groups, attached)
+    pairs, sure, hopeful = signatures.classify(of_page)
     texts: dict[int, str] = {}
     yield from _add_texts(reading, found, stage, pairs, texts)
     text_verdicts = stage.decide_texts(pairs, texts, hopeful)
     verdicts = {pair: one.alike for pair, one in text_verdicts.items()}
     if stale and UncertaintyBand.of(stage.scheme, reading.options) is not None:
         # Members of a group whose representative was stale need not match the new one.
-        verdicts = dict.fromkeys(set(all_pairs) - set(pairs) - sure, False) | verdicts
+        verdicts = dict.fromkeys(set(of_page) - set(pairs) - sure, False) | verdicts
     # Members that leave their group may match each other, or another representative.
-    leavers = pairs_of_leavers(groups, attached, verdicts)
-    more, certain, hopes = signatures.classify(
-        [pair for pair in leavers if not (pair[0] in stale or pair[1] in stale)]
-    )
+    more, certain, hopes = signatures.classify(pairs_of_leavers(groups, attached, verdicts))
     new = [pair for pair in more if pair not in verdicts]
     yield from _add_texts(reading, found, stage, new, texts)
     text_verdicts |= stage.decide_texts(new, texts, hopes)

@@ -57,9 +57,6 @@ class WindowStrategies:
 
         The page is fetched under a point in time that is opened here. If ``reading.owns_pit``, the caller
         closes it, also after an exception.
-
-        Raises:
-            UnsupportedQuery: the request names both a point in time and an index.
         """
         if "pit" in reading.body:
             if reading.index is not None:
@@ -148,11 +145,7 @@ def begin_cursor(request: SearchRequest, scheme: str, *, keep_alive: str | None,
     """Return the cursor to read from: a new one, or that of the request, renewed if requested.
 
     Args:
-        scheme: the id of the scheme.
         keep_alive: how long the point in time is kept; None reads without a point in time.
-
-    Raises:
-        ConfigError: the search can't be paged by cursor, or the cursor belongs to another search.
     """
     _check_can_page(request, order_changes=keep_alive is None)
     digest, options = request_digest(request, scheme), request.options
@@ -169,11 +162,7 @@ def begin_cursor(request: SearchRequest, scheme: str, *, keep_alive: str | None,
 
 
 def read_page(reading: WindowReader, cursor: Cursor, key: bytes) -> Steps[JSON]:
-    """Read the page a cursor points to and return the answer with the next cursor, None after the last page.
-
-    Raises:
-        EngineError: as the engine raises, or the point in time of the cursor has ended.
-    """
+    """Return the page a cursor points to, with the next cursor, or None after the last page."""
     begun = not isinstance(reading.options.cursor, str) or reading.options.renew
     pit = reading.pit
     try:
@@ -237,11 +226,7 @@ def _pit_has_ended(error: BaseException) -> bool:
 
 
 def _check_can_page(request: SearchRequest, *, order_changes: bool) -> None:
-    """Raise ``ConfigError`` if a search can't be paged by a cursor.
-
-    Args:
-        order_changes: whether the ``_doc`` of a hit may change between pages.
-    """
+    """Refuse a search that can't be paged by a cursor; ``order_changes``: ``_doc`` may, between pages."""
     body = request.body
     if request.options.linkage != "leader":
         raise ConfigError("a cursor needs leader linkage: later hits may join connected groups already shown")

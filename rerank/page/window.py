@@ -222,11 +222,7 @@ class WindowReader:
         return self.pit is not None or "pit" in self.body or self._again >= _MOST_AGAIN
 
     def check_facts(self) -> None:
-        """Check the hits read against what is known of their index.
-
-        Raises:
-            Outdated: they contradict it.
-        """
+        """Raise ``Outdated`` if the hits read contradict what is known of their index."""
         if self._facts is not None:
             self._facts.check(self.hits, self.collapsed().counts)
 

@@ -23,13 +23,13 @@ from shinglefold.options.validation import (
 )
 from shinglefold.rerank.request.arguments import (
     MOST_FIELDS,
+    MOST_INNER_HITS,
     MOST_POLICIES,
     MOST_SCOPES,
     MOST_TEXT,
     MOST_VALUES,
     InnerHits,
     check_names,
-    read_inner_hits,
     read_source_filter,
     seconds,
 )
@@ -285,12 +285,7 @@ class SearchRequest:
 
 
 def may_compare_texts(given: object, base: FoldOptions | None) -> bool:
-    """Return whether a page may compare texts, which takes dictionaries.
-
-    Args:
-        given: its ``ext.dedup``.
-        base: the defaults.
-    """
+    """Return whether a page may compare texts, which takes dictionaries, by ``ext.dedup`` and defaults."""
     if isinstance(given, Mapping):
         members = given.get("members")
         if given.keys() & {"explain", "verify"} or (isinstance(members, Mapping) and "from" in members):
@@ -353,7 +348,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
         "representative": _list_of("representative", Preference.parse, MOST_POLICIES),
         "scope": _list_of("scope", Scope.parse, MOST_SCOPES),
         "explain": Explain.parse,
-        "inner_hits": read_inner_hits,
+        "inner_hits": _list_of("inner_hits", InnerHits.parse, MOST_INNER_HITS),
     }
 )
 

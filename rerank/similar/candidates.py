@@ -46,11 +46,7 @@ class PagePosition:
 
     @classmethod
     def parse(cls, text: str, query: Mapping[str, Any]) -> "PagePosition":
-        """Parse the text that ``to_text`` returns.
-
-        Raises:
-            ConfigError: the text is not valid, or belongs to another document or other options.
-        """
+        """Parse the text that ``to_text`` returns; refuse that of another document, or of other options."""
         try:
             if len(text) > _LONGEST:
                 raise ValueError
@@ -185,11 +181,7 @@ class CandidateBlocks:
         return answer["hits"]["hits"]  # type: ignore[no-any-return]
 
     def _narrow(self) -> None:
-        """Go on with smaller blocks.
-
-        Raises:
-            WindowTooLarge: a block has one candidate already; call this while handling that error.
-        """
+        """Go on with smaller blocks; raise the error being handled if a block has one candidate."""
         if self.size == 1:
             raise  # noqa: PLE0704 - the engine's own error, being handled
         self.size = max(1, self.size // 2)
@@ -236,9 +228,6 @@ class LookupResult:
 
 def look_up(documents: Sequence[QueryDocument], query: SimilarQuery) -> Steps[list[LookupResult]]:
     """Return the stored copies of documents with one ``_msearch``, and a second if windows are too small.
-
-    Raises:
-        EngineError: one of the searches failed.
 
     Cost: the engine reads the postings of some 20 keywords a document and two doc values a candidate;
     deciding takes about 30 µs a document.

@@ -11,9 +11,8 @@ from shinglefold.errors import refuse_small_windows
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
-from shinglefold.rerank.fold.matcher import Mask, Matcher, nonzero
+from shinglefold.rerank.fold.matcher import Mask, Matcher, UncertaintyBand, nonzero
 from shinglefold.rerank.fold.text_verification import TextStage, TextVerdict
-from shinglefold.rerank.fold.uncertain_pairs import UncertaintyBand
 from shinglefold.rerank.hits import (
     FingerprintColumns,
     FingerprintCounts,
