@@ -19,9 +19,6 @@ class Listener:
 
     Args:
         place: ``HOST:PORT``; port 0 takes a free one.
-
-    Raises:
-        ConfigError: the place is malformed, taken, or not an address of this machine.
     """
 
     def __init__(self, place: str) -> None:

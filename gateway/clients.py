@@ -14,7 +14,7 @@ from shinglefold.errors import ShinglefoldError
 from shinglefold.gateway.dialects import Caller, Dialect, ElasticsearchDialect, OpenSearchDialect
 from shinglefold.gateway.gates import Admit, OpenGates
 from shinglefold.gateway.interceptor import Interceptor
-from shinglefold.gateway.rest import Read, Send, Steps, Tiebreaker, Work, operation_of
+from shinglefold.gateway.rest import Send, Steps, Tiebreaker, Work, operation_of
 from shinglefold.options.validation import expected
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
 from shinglefold.rerank.engine_calls import Call
@@ -232,7 +232,7 @@ class _SyncFoldingTransport(_FoldingTransport):
             return self.engine.tiebreaker()
         if isinstance(request, Admit):
             return self._gates.admit(self.engine, request)
-        if isinstance(request, Call | Read | _Unchanged):
+        if isinstance(request, Call | _Unchanged):
             return request.on(self.engine)
         assert isinstance(request, Send)
         caller = _caller.get()
@@ -281,7 +281,7 @@ class _AsyncFoldingTransport(_FoldingTransport):
         if isinstance(request, Admit):
             # A gate has a thread of its own, so that it goes on when its caller is cancelled.
             return await asyncio.to_thread(self._gates.admit, self._twin(), request)
-        if isinstance(request, Call | Read | _Unchanged):
+        if isinstance(request, Call | _Unchanged):
             return await request.on(self.engine)
         assert isinstance(request, Send)
         caller = _caller.get()

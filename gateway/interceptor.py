@@ -55,7 +55,7 @@ class Interceptor:
     def steps(self, request: RestRequest) -> Steps[RestResponse | None]:
         """Return the response to a request; None if it passes unchanged.
 
-        The steps yield ``Call``, ``Read`` and ``Tiebreaker`` (to an engine), ``Send`` (a request to forward),
+        The steps yield ``Call`` and ``Tiebreaker`` (to an engine), ``Send`` (a request to forward),
         ``Admit`` (to the gate of an index) and ``Work``. Errors of the engine are raised at the ``yield``.
         """
         operation = operation_of(request.method, request.path)

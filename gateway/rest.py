@@ -36,9 +36,10 @@ from shinglefold.errors import (
     ShinglefoldError,
     UnsupportedQuery,
 )
+from shinglefold.rerank.engine_calls import Call
 
 Result = TypeVar("Result")
-#: Yields ``Call``, ``Read``, ``Send``, ``Admit``, ``Work``, ``Tiebreaker``; is sent their answers.
+#: Yields ``Call``, ``Send``, ``Admit``, ``Work``, ``Tiebreaker``; is sent their answers.
 Steps = Generator[Any, Any, Result]
 log = logging.getLogger("shinglefold.gateway")
 _STRICT = Encoder()
@@ -89,19 +90,6 @@ class Work:
 
 #: Says that what follows takes its time, such as comparing texts.
 TAKES_TIME = Work(lambda: None)
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Read documents of an index; the answer is a ``VersionedDocument`` for each, None for a missing one."""
-
-    index: str
-    ids: Sequence[str]
-    routings: Sequence[str | None]
-
-    def on(self, engine: Any) -> Any:  # noqa: ANN401 - blocking or awaited
-        """Read them by an engine."""
-        return engine.read(self.index, self.ids, (), self.routings)
 
 
 class Tiebreaker(NamedTuple):
@@ -217,7 +205,7 @@ def read_documents(
 ) -> Steps[list[VersionedDocument | None]]:
     """Return documents with their versions, None for missing ones, also where the index is missing."""
     try:
-        return list((yield Read(index, ids, routings)))
+        return list((yield Call("read", (index, ids, (), routings))))
     except IndexMissing:
         # A template may make it when a document is inserted.
         return [None] * len(ids)

@@ -116,14 +116,7 @@ class _IndexFolding:
 
 
 class FoldedSearches:
-    """Answers searches with folded pages; other searches are sent unchanged.
-
-    Args:
-        engine: says what it can; it is not called.
-        kind: ``FoldedSearch`` or ``AsyncFoldedSearch``.
-        options: as of ``shinglefold.open``.
-        always: fold searches that have no ``ext.dedup``, too.
-    """
+    """Answers searches with folded pages; other searches are sent unchanged. See ``Interceptor``."""
 
     def __init__(
         self,

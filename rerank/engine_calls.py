@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 class Call:
     """One call of a method of ``Engine``; the answer is what the method returns."""
 
-    method: Literal["all_mappings", "search_pipeline", "search", "msearch", "open_pit", "close_pit"]
+    method: Literal["all_mappings", "search_pipeline", "search", "msearch", "open_pit", "close_pit", "read"]
     arguments: tuple[Any, ...]
 
     def on(self, engine: Engine | AsyncEngine) -> Any:  # noqa: ANN401 - an answer, or an awaitable

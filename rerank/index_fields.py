@@ -277,13 +277,7 @@ class IndexRecipe(NamedTuple):
 
 
 class IndexRecipes:
-    """Recipes by index.
-
-    Args:
-        scheme: by default that of the index; or a function that takes it from the recipe of the index.
-        field: by default that of the index.
-        seal: the seal with the key of the index.
-    """
+    """Recipes by index; scheme and field are by default those of the index, and its seal must fit."""
 
     def __init__(self, scheme: Scheme | SchemeOf | None, field: str | None, seal: Seal | None) -> None:
         self._scheme_of: SchemeOf = scheme if callable(scheme) else attrgetter("scheme")

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
-    from shinglefold.gateway.http.app import GatewayApp, gateway_app
+    from shinglefold.gateway.http.app import gateway_app
     from shinglefold.gateway.http.server import serve
 
-__all__ = ["GatewayApp", "gateway_app", "serve"]
+__all__ = ["gateway_app", "serve"]
 
 __getattr__ = lazy_attributes(
     __name__,
     {
-        "GatewayApp": "shinglefold.gateway.http.app",
         "gateway_app": "shinglefold.gateway.http.app",
         "serve": "shinglefold.gateway.http.server",
     },

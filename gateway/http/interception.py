@@ -43,7 +43,6 @@ from shinglefold.gateway.interceptor import Interceptor
 from shinglefold.gateway.rest import (
     TAKES_TIME,
     Operation,
-    Read,
     RestRequest,
     RestResponse,
     Send,
@@ -98,10 +97,7 @@ class _Behind:
 class GatewayParts:
     """What the parts of a gateway share.
 
-    Attributes:
-        options: as of ``shinglefold.open``.
-        signers: run what signs documents.
-        searching: runs what folds.
+    ``options``: as of ``shinglefold.open``. ``signers`` run what signs documents, ``searching`` what folds.
     """
 
     upstream: Upstream
@@ -266,7 +262,7 @@ class Interception:
             with self._metrics.stage("sign"):
                 return await self._signers.run(request.function)
         with self._metrics.stage("engine"):
-            if isinstance(request, Call | Read):
+            if isinstance(request, Call):
                 return await request.on(self._behind.engine.awaited)
             if isinstance(request, Admit):
                 return await self._admit(request, given.caller)

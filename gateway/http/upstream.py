@@ -120,12 +120,9 @@ def upstream_connection(urls: Iterable[str] | str) -> Connection:
 
 
 class Upstream:
-    """Sends requests to a cluster, and keeps connections to it open.
+    """Sends requests to a cluster, and keeps connections to it open; its credentials are ignored.
 
-    Args:
-        connection: the addresses and TLS; credentials are ignored.
-        connect_seconds: for opening a connection.
-        read_seconds: the longest wait for the next bytes of an answer.
+    ``connect_seconds``: for opening a connection. ``read_seconds``: the longest wait for the next bytes.
     """
 
     def __init__(self, connection: Connection, *, connect_seconds: float, read_seconds: float) -> None:

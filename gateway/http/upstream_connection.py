@@ -134,14 +134,11 @@ class UpstreamResponse:
 
 
 class UpstreamConnection(asyncio.Protocol):
-    """A connection.
+    """A connection, with the parser of the answer to the last request.
 
     Args:
         read_seconds: the longest wait for the next bytes of an answer.
         release: is called with a connection that can take the next request.
-
-    Attributes:
-        parser: of the answer to the last request.
     """
 
     parser: HttpResponseParser

@@ -3,8 +3,7 @@
 from typing import Any
 
 from shinglefold.errors import ConfigError, chain, suggest
-from shinglefold.gateway.pages.parameters import PageParameters
-from shinglefold.gateway.pages.shared import Shared
+from shinglefold.gateway.pages.shared import PageParameters, Shared
 from shinglefold.sketch import (
     Advice,
     Requirements,

@@ -7,8 +7,7 @@ from typing import Any
 from shinglefold.api import FoldedIndex
 from shinglefold.errors import ConfigError
 from shinglefold.gateway.pages.documents import document_json
-from shinglefold.gateway.pages.parameters import PageParameters
-from shinglefold.gateway.pages.shared import Shared
+from shinglefold.gateway.pages.shared import PageParameters, Shared
 from shinglefold.ingest.processors.texts import NeverDiffer
 from shinglefold.offline.compare_texts import Comparison, compare_texts
 from shinglefold.passages.alignment import Passage, covered_shares, find_passages

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from shinglefold.gateway.pages.parameters import PageParameters
-from shinglefold.gateway.pages.shared import Shared
+from shinglefold.gateway.pages.shared import PageParameters, Shared
 from shinglefold.grouping.report import GroupReport, ReportFields, make_report
 from shinglefold.rerank.index_fields import check_fields
 

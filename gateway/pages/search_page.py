@@ -6,8 +6,7 @@ from typing import Any
 from shinglefold.api import FoldedIndex
 from shinglefold.api.text_query import default_fields, search_body
 from shinglefold.gateway.pages.documents import FOUND, document_json, passage_pieces, snippet
-from shinglefold.gateway.pages.parameters import PageParameters
-from shinglefold.gateway.pages.shared import Shared
+from shinglefold.gateway.pages.shared import PageParameters, Shared
 from shinglefold.rerank import duplicates, matched_passages
 from shinglefold.rerank.hits import identity
 

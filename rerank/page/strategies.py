@@ -34,13 +34,8 @@ from shinglefold.runtime.recent import RecentlyUsed
 class WindowStrategies:
     """Chooses the cheapest way to read a window, and remembers what an engine refused.
 
-    Args:
-        tiebreaker: the sort key that makes an order total under a point in time; None if there is none.
-        keep_alive: how long a point in time lives after each request.
-
-    Attributes:
-        numbers: whether hits can be identified by sequence number instead of id.
-        own_order: the sort key of the engine's own order of equal hits; None if it has none.
+    ``numbers``: whether hits can be identified by sequence number instead of id. ``own_order``: the sort key
+    of the engine's own order of equal hits; None if it has none.
     """
 
     def __init__(self, can: Capabilities, tiebreaker: str | None, keep_alive: str) -> None:

@@ -73,13 +73,9 @@ def _name(query: Mapping[str, Any]) -> str:
 class CandidateSearch:
     """How a search for copies or for passages reads its candidates.
 
-    Attributes:
-        index: one name or several with commas.
-        size: the number of documents on a page; 0 only counts them.
-        window: candidates read at a time.
-        max_window: the most candidates read for a page.
-        numbers: whether the engine has sequence numbers; hits then have their ``_seq_no``, which breaks ties.
-        fetched: the parts of the body that choose the fields of hits.
+    ``size``: the number of documents on a page; 0 only counts them. ``window``, ``max_window``: candidates
+    read at a time, and at most for a page. ``numbers``: whether hits have their ``_seq_no``, for ties.
+    ``fetched``: the parts of the body that choose the fields of hits.
     """
 
     index: str
@@ -102,15 +98,10 @@ class CandidateBlocks:
     read again in the order of shared supershingles. Ties are broken by sequence number, or by index order on
     an engine without these, so that blocks neither overlap nor leave a gap.
 
-    Args:
-        after: sort values to begin after.
-
     Attributes:
-        hits: the hits of the block read last.
+        hits: the hits of the block read last; ``read``: how many candidates were read.
         after: the sort values after which the next block begins, None if there is none.
-        read: the number of candidates read.
-        size: candidates requested at a time.
-        shards: the number of shards searched.
+        size: candidates requested at a time; ``shards``: the number of shards searched.
     """
 
     def __init__(

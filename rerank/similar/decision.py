@@ -43,13 +43,8 @@ _ROWS = 64
 class CandidateDecision:
     """Decides which candidates match, as a folded search with the same options would.
 
-    One difference: a pair must share a supershingle, or its text, to be compared at all.
-
-    Args:
-        stage: decides by text the pairs that signatures leave uncertain.
-
-    Attributes:
-        min_shared: supershingles a pair must share.
+    One difference: a pair must share a supershingle (``min_shared``), or its text, to be compared at all. The
+    stage decides by text the pairs that signatures leave uncertain.
     """
 
     def __init__(
@@ -194,9 +189,7 @@ class TextSource:
 
     Args:
         stage: None fetches no texts.
-        index: None if the body names a point in time.
-        shards: the number of shards searched for candidates.
-        extra: further parts of the request body.
+        index: None if the body names a point in time, in ``extra``.
         dedup: the field of fingerprints; without one, texts are not compared with them.
 
     Attributes:
