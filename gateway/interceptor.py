@@ -34,7 +34,7 @@ class Interceptor:
         *,
         always: bool = False,
     ) -> None:
-        indices = KnownIndices(options, settings)
+        self.indices = indices = KnownIndices(options, settings)
         searches = FoldedSearches(engine, kind, options, settings, indices, always=always)
         writes = SignedWrites(indices)
         self.bulks = bulks = SignedBulks(indices)

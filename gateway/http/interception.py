@@ -38,7 +38,7 @@ from shinglefold.gateway.http.messages import (
 from shinglefold.gateway.http.metrics import Metrics
 from shinglefold.gateway.http.signers import Signers
 from shinglefold.gateway.http.upstream import Upstream, UpstreamFailure
-from shinglefold.gateway.indices import KnownIndices, SignedIndex
+from shinglefold.gateway.indices import SignedIndex
 from shinglefold.gateway.interceptor import Interceptor
 from shinglefold.gateway.rest import (
     TAKES_TIME,
@@ -90,7 +90,6 @@ class _Behind:
     engine: CallerEngine
     always: Interceptor
     asked: Interceptor
-    indices: KnownIndices
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +167,8 @@ class Interception:
             behind = await self._find_behind(caller)
             if isinstance(behind, RestResponse):
                 return self._complete(behind, given)
-            found: SignedIndex | None = await self._run(behind.indices.target(name, caller.headers), given)
+            steps = behind.asked.indices.target(name, caller.headers)
+            found: SignedIndex | None = await self._run(steps, given)
         except UpstreamFailure as failure:
             return refusal(failure.status, str(failure))
         except ShinglefoldError as error:
@@ -218,7 +218,7 @@ class Interception:
                 Interceptor(engine.awaited, AsyncFoldedSearch, self._options, self._settings, always=always)
                 for always in (True, False)
             )
-            self._behind = _Behind(found, engine, always, asked, KnownIndices(self._options, self._settings))
+            self._behind = _Behind(found, engine, always, asked)
         return self._behind
 
     async def _run(self, steps: Steps[Any], given: Intercepted) -> Any:  # noqa: ANN401 - of the steps

@@ -343,7 +343,7 @@ def test_the_version_is_read_for_another_caller_if_the_first_one_may_not():
         return Reply(200, [], b"{}", body)
 
     gateway = SimpleNamespace(
-        _behind=_Behind(_product("opensearch", {}, {}), *[None] * 4),
+        _behind=_Behind(_product("opensearch", {}, {}), *[None] * 3),
         _upstream=SimpleNamespace(ask=ask, connection=SimpleNamespace(product="")),
     )
     assert gateway._behind.product == ("opensearch", None, False)
