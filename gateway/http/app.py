@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -117,21 +118,15 @@ def gateway_app(
     )
 
 
+@dataclass(eq=False, frozen=True)
 class GatewayApp:
     """An ASGI application; ``gateway_app`` makes it."""
 
-    def __init__(
-        self,
-        parts: GatewayParts,
-        interception: Interception,
-        admin: Admin,
-        most_bytes: int,
-        pages: "GatewayPages | None",
-    ) -> None:
-        self._upstream, self._metrics = parts.upstream, parts.metrics
-        self._signers, self._searching = parts.signers, parts.searching
-        self._interception, self._admin = interception, admin
-        self._most, self._pages = most_bytes, pages
+    parts: GatewayParts
+    interception: Interception
+    admin: Admin
+    most_bytes: int
+    pages: "GatewayPages | None"
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Sender) -> None:
         """Answer a request; see the ASGI specification."""
@@ -147,8 +142,8 @@ class GatewayApp:
         watched = _Watched(receive, task)
         try:
             request = _request_of(scope)
-            if self._pages is not None and _is_below(request.path, f"{PREFIX}/pages"):
-                await self._pages.answer(scope, request, watched.receive, send)
+            if self.pages is not None and _is_below(request.path, f"{PREFIX}/pages"):
+                await self.pages.answer(scope, request, watched.receive, send)
             else:
                 await self._answer(request, watched.receive, send)
         except asyncio.CancelledError:
@@ -162,15 +157,15 @@ class GatewayApp:
 
     async def close(self) -> None:
         """Close the connections upstream, and end threads and processes."""
-        await self._upstream.close()
-        self._signers.close()
-        self._searching.shutdown(wait=False, cancel_futures=True)
+        await self.parts.upstream.close()
+        self.parts.signers.close()
+        self.parts.searching.shutdown(wait=False, cancel_futures=True)
 
     async def _lifespan(self, receive: Receive, send: Sender) -> None:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
-                self._searching.submit(load_clients, self._interception.product)
+                self.parts.searching.submit(load_clients, self.interception.product)
             if message["type"] == "lifespan.shutdown":
                 await self.close()
             await send({"type": f"{message['type']}.complete"})
@@ -179,18 +174,18 @@ class GatewayApp:
 
     async def _answer(self, request: GatewayRequest, receive: Receive, send: Sender) -> None:
         if _is_below(request.path, PREFIX):
-            await self._give(await self._admin.answer(request, receive), request, send)
+            await self._give(await self.admin.answer(request, receive), request, send)
             return
         operation = operation_of(request.method, request.path)
         if operation is None or _passes(operation, request):
-            self._metrics.count("other" if operation is None else operation.name, "forwarded")
+            self.parts.metrics.count("other" if operation is None else operation.name, "forwarded")
             await self._forward(request, await _body_of(request, receive), send)
             return
         try:
-            sent = await read_body(receive, request.headers, self._most)
-            body = inflated(sent, request.headers, self._most)
+            sent = await read_body(receive, request.headers, self.most_bytes)
+            body = inflated(sent, request.headers, self.most_bytes)
         except BodyTooLarge:
-            reason = f"the body has more than {self._most} bytes: send less at once"
+            reason = f"the body has more than {self.most_bytes} bytes: send less at once"
             await self._give(refusal(413, reason), request, send)
             return
         except MalformedBody:
@@ -204,18 +199,20 @@ class GatewayApp:
         if operation.name not in SEARCHES and not takes_json(request.headers, {}):
             caller.headers = {**caller.headers, "accept": "application/json"}
         given = intercepted(operation, request, caller, body)
-        made = await self._interception.answer(given)
+        made = await self.interception.answer(given)
         if made is not None:
             await self._give(made, request, send)
             return
-        self._metrics.count(operation.name, "forwarded")
+        self.parts.metrics.count(operation.name, "forwarded")
         await self._forward(request, sent or None, send, warnings=caller.warnings)
 
     async def _give(self, answer: Answer, request: GatewayRequest, send: Sender) -> None:
         pretty = "pretty" in request.query.split("&") or "pretty=true" in request.query.split("&")
-        body, headers = encode(answer, request.headers, self._interception.product, pretty=pretty)
+        body, headers = encode(answer, request.headers, self.interception.product, pretty=pretty)
         gzipped = takes_gzip(request.headers)
-        await send_answer(send, answer.status, headers, body, compressed=gzipped, threads=self._searching)
+        await send_answer(
+            send, answer.status, headers, body, compressed=gzipped, threads=self.parts.searching
+        )
 
     async def _forward(
         self,
@@ -230,9 +227,9 @@ class GatewayApp:
         if isinstance(body, bytes):
             headers = [pair for pair in headers if pair[0] != b"content-length"]
         try:
-            response = await self._upstream.open(request.method, request.target, headers, body)
+            response = await self.parts.upstream.open(request.method, request.target, headers, body)
         except UpstreamFailure as failure:
-            self._metrics.failed("upstream")
+            self.parts.metrics.failed("upstream")
             await self._give(refusal(failure.status, str(failure)), request, send)
             return
         async with response:
@@ -258,7 +255,7 @@ class GatewayApp:
                 return
             except OSError as error:
                 # The server closes the connection, so that nobody takes the answer for a whole one.
-                self._metrics.failed("cut off")
+                self.parts.metrics.failed("cut off")
                 _log.warning("upstream ended an answer too early: %s", type(error).__name__)
                 return
         await send({"type": "http.response.body", "body": b""})

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -52,6 +52,7 @@ StoppedBy = Literal[
 _MOST = 9_999
 
 
+@dataclass(eq=False)
 class WindowReader:
     """Reads the hits of one search and folds them, until the page is full.
 
@@ -77,61 +78,48 @@ class WindowReader:
         k_raised: whether ``k`` was raised above that of the request.
     """
 
-    def __init__(
-        self,
-        request: SearchRequest,
-        scheme: Scheme,
-        field: str,
-        *,
-        seal: Seal | None = None,
-        lead: GroupByLeader = leader_groups,
-        texts: PassageTexts | None = None,
-        stage: "TextStage | None" = None,
-        cursor: Cursor | None = None,
-        numbers: bool = False,
-        own_order: str | None = None,
-        tie: str | None = None,
-        pit: str | None = None,
-        keep: JSON | None = None,
-        keep_alive: str = "",
-        facts: IndexFacts | None = None,
-        pipeline: SearchPipeline | None = None,
-        most: int = _MOST,
-        constant: bool = False,
-    ) -> None:
-        self.index, self.body, self.options = request.index, request.body, request.options
-        self.scheme, self.field, self.seal = scheme, field, seal
-        self.texts, self.stage = texts, stage
-        self.cursor = cursor
+    request: SearchRequest
+    scheme: Scheme
+    field: str
+    seal: Seal | None = None
+    lead: GroupByLeader = leader_groups
+    texts: PassageTexts | None = None
+    stage: "TextStage | None" = None
+    cursor: Cursor | None = None
+    numbers: bool = False
+    own_order: str | None = None
+    tie: str | None = None
+    pit: str | None = None
+    keep: JSON | None = None
+    keep_alive: str = ""
+    facts: IndexFacts | None = None
+    pipeline: SearchPipeline | None = None
+    most: int = _MOST
+    constant: bool = False
+
+    def __post_init__(self) -> None:
+        self.index, self.body, self.options = self.request.index, self.request.body, self.request.options
         #: Whether hits come with everything that the request returns of them.
         self.completely = read_completely(self.body)
-        self.numbers = numbers and not self.completely
-        self.tie, self.pit, self.keep = tie, pit, keep or {}
-        self.owns_pit = False
-        self.most = most
-        self.keep_alive, self._facts = keep_alive, facts
+        self.numbers = self.numbers and not self.completely
+        self.owns_pit = self.k_raised = False
         self._again = 0
-        self.pipeline = pipeline
-        self.constant = constant
         self.start, self.size = page_bounds(self.body)
         self.first: JSON | None = None
         self.partial = PartialAnswer()
-        self.k_raised = False
         #: Whether totals count the hits that are read.
         self._is_counted = "search_after" not in self.body and narrowable(self.body)
         #: The number of hits, if it had to be counted.
         self._total: JSON | None = None
         #: Whether hits that were counted but not read were read again.
         self._verified = False
-        self._lead = lead
-        self._own_order = own_order
         self._rank_window = rank_window(self.body)
-        self._shared = Matcher.of(scheme, self.options).min_shared > 0
-        self.fields = window_fields(self.options, field, self._shared) if facts is not None else []
+        self._shared = Matcher.of(self.scheme, self.options).min_shared > 0
+        self.fields = [] if self.facts is None else window_fields(self.options, self.field, self._shared)
         self._earlier: Sequence[Hit] = ()
         self._cap, self._after = self.options.max_window, dict[str, Any]()
-        if cursor is not None:
-            self._earlier = cursor.shown
+        if self.cursor is not None:
+            self._earlier = self.cursor.shown
             # The cap must not cut a block: the next page would begin with it and fold it differently.
             window = self.options.window
             self._cap = max(1, self.options.max_window // window) * window
@@ -147,7 +135,7 @@ class WindowReader:
     @property
     def order(self) -> str:
         """The sort key that breaks ties, or ``engine`` if the engine breaks them."""
-        return "engine" if self.tie in (None, self._own_order) else str(self.tie)
+        return "engine" if self.tie in (None, self.own_order) else str(self.tie)
 
     @property
     def complete(self) -> bool:
@@ -223,8 +211,8 @@ class WindowReader:
 
     def check_facts(self) -> None:
         """Raise ``Outdated`` if the hits read contradict what is known of their index."""
-        if self._facts is not None:
-            self._facts.check(self.hits, self.collapsed().counts)
+        if self.facts is not None:
+            self.facts.check(self.hits, self.collapsed().counts)
 
     def read_again(self) -> Steps[None]:
         """Read the same number of hits again, with ids, which do not change when documents are updated."""
@@ -269,7 +257,7 @@ class WindowReader:
         """Return index and body of a request: those given, or under the point in time if there is one."""
         if self.pit is None:
             return self.index, body
-        return None, {**body, "pit": {**self.keep, "id": self.pit}}
+        return None, {**body, "pit": {**(self.keep or {}), "id": self.pit}}
 
     def read_shown(self, count: int) -> Steps[None]:
         """Read the first ``count`` hits and remember their representatives as shown on earlier pages."""
@@ -418,7 +406,7 @@ class WindowReader:
         # Complete hits have more than folding reads, and must fold as others do.
         only = self.fields if self.completely else None
         folding = folding_of(
-            self.scheme, self.options, self.field, self._earlier, self.seal, lead=self._lead, fields=only
+            self.scheme, self.options, self.field, self._earlier, self.seal, lead=self.lead, fields=only
         )
         self._blocks = BlockwiseFolding(folding, self.options.window)
         self._taken = 0

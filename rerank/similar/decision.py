@@ -1,7 +1,7 @@
 """Decides which candidates match, for many documents and their candidates at once."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,6 +184,7 @@ def decide_by_texts(
     ]
 
 
+@dataclass(slots=True)
 class TextSource:
     """Fetches the texts of candidates.
 
@@ -196,28 +197,21 @@ class TextSource:
         stale: the identities of hits whose fingerprint is of another text.
     """
 
-    def __init__(
-        self,
-        stage: TextStage | None,
-        index: str | None,
-        shards: int,
-        partial: PartialAnswer,
-        extra: Mapping[str, Any] | None = None,
-        *,
-        dedup: str = "",
-    ) -> None:
-        self.stage, self.partial = stage, partial
-        self.stale: set[tuple[Any, Any, Any]] = set()
-        self._dedup = dedup
-        self._index, self._shards, self._extra = index, shards, extra or {}
+    stage: TextStage | None
+    index: str | None
+    shards: int
+    partial: PartialAnswer
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    dedup: str = ""
+    stale: set[tuple[Any, Any, Any]] = field(default_factory=set)
 
     def read(self, hits: Sequence[Hit], fields: Sequence[str]) -> Steps[list[JSON]]:
         """Fetch hits by id, with the given fields of their sources."""
         found: list[JSON] = []
         for begin in range(0, len(hits), _AT_ONCE):
             part = hits[begin : begin + _AT_ONCE]
-            body = {"query": hits_query(part, self._shards), "size": len(part), "track_total_hits": False}
-            answer = yield Call("search", (self._index, {**body, **self._extra, "_source": list(fields)}))
+            body = {"query": hits_query(part, self.shards), "size": len(part), "track_total_hits": False}
+            answer = yield Call("search", (self.index, {**body, **self.extra, "_source": list(fields)}))
             refuse_small_windows(answer)
             self.partial.note(answer)
             found += answer["hits"]["hits"]
@@ -225,9 +219,9 @@ class TextSource:
 
     def compare(self, fetched: Mapping[Any, Hit], hits: Mapping[Any, Hit]) -> None:
         """Compare the texts of fetched hits with the fingerprints that were read before, by identity."""
-        if self.stage is None or not self._dedup:
+        if self.stage is None or not self.dedup:
             return
-        digests = {name: stored_fingerprint(hits[name], self._dedup).get("digest") for name in fetched}
+        digests = {name: stored_fingerprint(hits[name], self.dedup).get("digest") for name in fetched}
         self.stale |= self.stage.stale(
             {
                 name: (hit.get("_source") or {}, str(one[0]))
