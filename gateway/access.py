@@ -19,9 +19,6 @@ class Listener:
 
     Args:
         place: ``HOST:PORT``; port 0 takes a free one.
-
-    Raises:
-        ConfigError: the place is malformed, taken, or not an address of this machine.
     """
 
     def __init__(self, place: str) -> None:
@@ -111,11 +108,7 @@ class AccessToken:
 
 
 def check_pages_access(loopback: bool, secret: str) -> None:
-    """Check that pages, which show whole documents, listen on loopback or need a token.
-
-    Raises:
-        ConfigError: everybody who reaches this machine could read them.
-    """
+    """Raise ``ConfigError`` if others could read pages, which show whole documents, without a token."""
     if not loopback and not secret:
         raise ConfigError(
             "others could read the pages here: add --admin-token TOKEN, a password that browsers must give, "

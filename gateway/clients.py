@@ -1,10 +1,11 @@
 """``fold``: a client of opensearch-py or elasticsearch-py that folds searches and signs writes."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.engines import open_async_engine, open_blocking_twin, open_engine
@@ -13,7 +14,7 @@ from shinglefold.errors import ShinglefoldError
 from shinglefold.gateway.dialects import Caller, Dialect, ElasticsearchDialect, OpenSearchDialect
 from shinglefold.gateway.gates import Admit, OpenGates
 from shinglefold.gateway.interceptor import Interceptor
-from shinglefold.gateway.rest import Read, Send, Steps, Tiebreaker, Work, operation_of
+from shinglefold.gateway.rest import Send, Steps, Tiebreaker, Work, operation_of
 from shinglefold.options.validation import expected
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
 from shinglefold.rerank.engine_calls import Call
@@ -71,6 +72,26 @@ def unfold(client: Client) -> Client:
 
 #: The caller for whom requests of the engine are sent.
 _caller: ContextVar[Caller] = ContextVar("shinglefold_caller")
+
+
+@contextmanager
+def _sent_as(caller: Caller) -> Iterator[None]:
+    """Send the requests of a block for a caller."""
+    token = _caller.set(caller)
+    try:
+        yield
+    finally:
+        _caller.reset(token)
+
+
+class _Unchanged(NamedTuple):
+    """Send a request as it came; the answer is what the transport returns."""
+
+    send: Callable[[], Any]
+
+    def on(self, _: object) -> Any:  # noqa: ANN401 - as the transport
+        """Send it by the transport, which needs no engine."""
+        return self.send()
 
 
 #: The subclasses of transports, each made once.
@@ -131,6 +152,8 @@ class _FoldingTransport:
 
     kind: Any
     opened: Any
+    perform: Any
+    _perform_for_caller: Any
 
     def __init__(self, given: Any, options: IndexOptions, *, always: bool) -> None:  # noqa: ANN401
         self.given, self._transport = given, given.transport
@@ -146,14 +169,6 @@ class _FoldingTransport:
         self.interceptor = Interceptor(self.engine, self.kind, options, load_settings(), always=always)
         self.client = with_transport(given, through_function(self._transport, self, self.perform))
 
-    def perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Answer a request in place of the transport."""
-        raise NotImplementedError
-
-    def _perform_for_caller(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Send a request of the engine with the caller's headers and timeouts."""
-        raise NotImplementedError
-
     @property
     def awaited(self) -> bool:
         """Whether the client is asynchronous."""
@@ -168,24 +183,32 @@ class _FoldingTransport:
         """Return the plain client behind a folded one, or behind one with other options."""
         return self.given if client is self.client else with_transport(client, self._transport)
 
-    def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Steps[Any], Caller] | None:
-        """Return the steps that answer a request, and its caller; None if it is sent unchanged.
-
-        A body that can be read only once is replaced in ``kwargs`` by what was read.
-        """
-        method, target = (*args, *(kwargs[name] for name in ("method", "url", "target") if name in kwargs))[
-            :2
-        ]
+    def _respond(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Steps[Any]:
+        """Return what the transport returns to a request, or raise what it raises."""
+        named = (kwargs[name] for name in ("method", "url", "target") if name in kwargs)
+        method, target = (*args, *named)[:2]
         operation = operation_of(method, target.partition("?")[0])
-        if operation is None:
-            return None
-        request, caller = self._dialect.read(
-            self._transport, args, kwargs, parsed=operation.name in _SEARCHES
-        )
-        if isinstance(request.body, bytes) and not isinstance(kwargs.get("body"), None | str | bytes | dict):
-            kwargs["body"] = request.body
-        steps = self.interceptor.steps(request)
-        return None if steps is None else (steps, caller)
+        if operation is not None:
+            request, caller = self._dialect.read(
+                self._transport, args, kwargs, parsed=operation.name in _SEARCHES
+            )
+            if isinstance(request.body, bytes) and not isinstance(
+                kwargs.get("body"), None | str | bytes | dict
+            ):
+                # It may be one that can be read only once.
+                kwargs["body"] = request.body
+            with _sent_as(caller):
+                try:
+                    answer = yield from self.interceptor.steps(request)
+                except ShinglefoldError as error:
+                    return self._dialect.fail(error, caller)
+            if answer is not None:
+                return self._dialect.give(answer, caller, self._transport)
+        return (yield _Unchanged(partial(self._transport.perform_request, *args, **kwargs)))
+
+    def _drive(self, client: Any, steps: Steps[Any]) -> Steps[Any]:  # noqa: ANN401 - the clients' own types
+        with _sent_as(Caller(self.headers(client))):
+            return (yield from steps)
 
 
 class _SyncFoldingTransport(_FoldingTransport):
@@ -194,48 +217,32 @@ class _SyncFoldingTransport(_FoldingTransport):
     kind = FoldedSearch
     opened = staticmethod(open_engine)
 
-    def perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - see the base
-        begun = self._begin(args, kwargs)
-        if begun is None:
-            return self._transport.perform_request(*args, **kwargs)
-        steps, caller = begun
-        token = _caller.set(caller)
-        try:
-            answer = run(steps, partial(self._answer, caller))
-        except ShinglefoldError as error:
-            return self._dialect.fail(error, caller)
-        finally:
-            _caller.reset(token)
-        if answer is None:
-            return self._transport.perform_request(*args, **kwargs)
-        return self._dialect.give(answer, caller, self._transport)
+    def perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the clients' own types
+        """Answer a request in place of the transport."""
+        return run(self._respond(args, kwargs), self._answer)
 
     def drive(self, client: Any, steps: Steps[Any]) -> Any:  # noqa: ANN401 - the clients' own types
         """Run steps for a client, not for a request."""
-        caller = Caller(self.headers(client))
-        token = _caller.set(caller)
-        try:
-            return run(steps, partial(self._answer, caller))
-        finally:
-            _caller.reset(token)
+        return run(self._drive(client, steps), self._answer)
 
-    def _answer(self, caller: Caller, request: Any) -> Any:  # noqa: ANN401 - what steps yield
+    def _answer(self, request: Any) -> Any:  # noqa: ANN401 - what steps yield
         if isinstance(request, Work):
             return request.function()
         if isinstance(request, Tiebreaker):
             return self.engine.tiebreaker()
         if isinstance(request, Admit):
             return self._gates.admit(self.engine, request)
-        if isinstance(request, Call | Read):
+        if isinstance(request, Call | _Unchanged):
             return request.on(self.engine)
         assert isinstance(request, Send)
+        caller = _caller.get()
         args, kwargs = self._dialect.write(request.request, caller)
         try:
             return self._dialect.response(self._transport.perform_request(*args, **kwargs), caller)
         except self._dialect.errors as error:
             return self._dialect.refusal(error)
 
-    def _perform_for_caller(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - see the base
+    def _perform_for_caller(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the clients' own types
         caller = _caller.get()
         answer = self._transport.perform_request(*args, **self._dialect.as_caller(kwargs, caller))
         self._dialect.response(answer, caller)
@@ -256,32 +263,15 @@ class _AsyncFoldingTransport(_FoldingTransport):
             self._opened_twin = loop, open_blocking_twin(self._beneath, loop)
         return self._opened_twin[1]
 
-    async def perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - see the base
-        begun = self._begin(args, kwargs)
-        if begun is None:
-            return await self._transport.perform_request(*args, **kwargs)
-        steps, caller = begun
-        token = _caller.set(caller)
-        try:
-            answer = await run_async(steps, partial(self._answer, caller))
-        except ShinglefoldError as error:
-            return self._dialect.fail(error, caller)
-        finally:
-            _caller.reset(token)
-        if answer is None:
-            return await self._transport.perform_request(*args, **kwargs)
-        return self._dialect.give(answer, caller, self._transport)
+    async def perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the clients' own types
+        """Answer a request in place of the transport."""
+        return await run_async(self._respond(args, kwargs), self._answer)
 
     async def drive(self, client: Any, steps: Steps[Any]) -> Any:  # noqa: ANN401 - the clients' own types
         """Run steps for a client, not for a request."""
-        caller = Caller(self.headers(client))
-        token = _caller.set(caller)
-        try:
-            return await run_async(steps, partial(self._answer, caller))
-        finally:
-            _caller.reset(token)
+        return await run_async(self._drive(client, steps), self._answer)
 
-    async def _answer(self, caller: Caller, request: Any) -> Any:  # noqa: ANN401 - what steps yield
+    async def _answer(self, request: Any) -> Any:  # noqa: ANN401 - what steps yield
         if isinstance(request, Work):
             # Dictionaries and long texts would stop the event loop.
             return await asyncio.to_thread(request.function)
@@ -291,16 +281,17 @@ class _AsyncFoldingTransport(_FoldingTransport):
         if isinstance(request, Admit):
             # A gate has a thread of its own, so that it goes on when its caller is cancelled.
             return await asyncio.to_thread(self._gates.admit, self._twin(), request)
-        if isinstance(request, Call | Read):
+        if isinstance(request, Call | _Unchanged):
             return await request.on(self.engine)
         assert isinstance(request, Send)
+        caller = _caller.get()
         args, kwargs = self._dialect.write(request.request, caller)
         try:
             return self._dialect.response(await self._transport.perform_request(*args, **kwargs), caller)
         except self._dialect.errors as error:
             return self._dialect.refusal(error)
 
-    async def _perform_for_caller(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - see the base
+    async def _perform_for_caller(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as above
         caller = _caller.get()
         answer = await self._transport.perform_request(*args, **self._dialect.as_caller(kwargs, caller))
         self._dialect.response(answer, caller)

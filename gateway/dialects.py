@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from shinglefold.errors import ShinglefoldError
@@ -34,50 +34,6 @@ class Caller:
         return {name: value for name, value in self.headers.items() if name.lower() not in _OF_BODY}
 
 
-class Dialect(Protocol):
-    """The calls of one client's transport."""
-
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:
-        """The errors of a refused request."""
-        ...
-
-    def read(
-        self,
-        transport: Any,  # noqa: ANN401 - the clients' own types
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        *,
-        parsed: bool,
-    ) -> tuple[RestRequest, Caller]:
-        """Return the request that a call sends; its body as bytes, unless it is to be ``parsed``."""
-        ...
-
-    def write(self, request: RestRequest, caller: Caller) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments of the call that sends a request."""
-        ...
-
-    def as_caller(self, kwargs: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        """Return the keywords of a call, sent with the credentials and the timeouts of a caller."""
-        ...
-
-    def response(self, answer: Any, caller: Caller) -> RestResponse:  # noqa: ANN401
-        """Return what the transport returned as a response."""
-        ...
-
-    def refusal(self, error: Any) -> RestResponse:  # noqa: ANN401
-        """Return what the transport raised as a response; raise it if the engine did not answer."""
-        ...
-
-    def give(self, response: RestResponse, caller: Caller, transport: Any) -> Any:  # noqa: ANN401
-        """Return or raise a response as the transport does."""
-        ...
-
-    def fail(self, error: ShinglefoldError, caller: Caller) -> Any:  # noqa: ANN401
-        """Return or raise the client's error behind an error, as its transport does; else raise the error."""
-        ...
-
-
 class OpenSearchDialect:
     """The calls of opensearch-py."""
 
@@ -96,7 +52,7 @@ class OpenSearchDialect:
         *,
         parsed: bool,
     ) -> tuple[RestRequest, Caller]:
-        """Return the request that a call sends; see ``Dialect``."""
+        """Return the request that a call sends; its body as bytes, unless it is to be ``parsed``."""
         names = ("method", "url", "params", "body", "timeout", "ignore", "headers")
         given = dict(zip(names, args, strict=False)) | kwargs
         parameters: dict[str, Any] = {
@@ -177,7 +133,7 @@ class ElasticsearchDialect:
         *,
         parsed: bool,
     ) -> tuple[RestRequest, Caller]:
-        """Return the request that a call sends; see ``Dialect``."""
+        """Return the request that a call sends; see ``OpenSearchDialect``."""
         given = dict(zip(("method", "target"), args, strict=False)) | kwargs
         path, _, query = given["target"].partition("?")
         headers = dict(given.get("headers") or {})
@@ -234,6 +190,10 @@ class ElasticsearchDialect:
         if isinstance(own, ApiError):
             return TransportApiResponse(own.meta, own.body)
         raise own
+
+
+#: The calls of one client's transport.
+Dialect = OpenSearchDialect | ElasticsearchDialect
 
 
 def _with_own(kwargs: dict[str, Any], caller: Caller) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from shinglefold.gateway.rest import (
     RestResponse,
     Steps,
     failure,
+    json_headers,
     log,
     path_of,
     send,
@@ -136,11 +137,7 @@ def admitted(outcome: Outcome, id_: str | None, routing: object, *, create: bool
 
 
 def admit(request: Admit) -> Steps[list[JSON]]:
-    """Return an answer to each document, in the shape of an item of a bulk response.
-
-    Raises:
-        ConfigError, EngineError: as ``OpenGates.admit``.
-    """
+    """Return an answer to each document, in the shape of an item of a bulk response."""
     verdicts: list[Verdict] = yield request
     stored = [
         {"_id": one["_id"], "_source": False} | ({"routing": one["_routing"]} if "_routing" in one else {})
@@ -170,10 +167,7 @@ def _versions(request: Admit, documents: Sequence[JSON]) -> Steps[list[JSON]]:
     unknown = {"_index": request.index.stored_in, **_NO_VERSION}
     if not documents:
         return []
-    headers = {
-        name: one.replace("x-ndjson", "json") if name.lower() == "content-type" else one
-        for name, one in request.headers.items()
-    }
+    headers = json_headers(request.headers)
     body, path = write_value({"docs": documents}), path_of(request.index.stored_in, "_mget")
     try:
         answer = yield from send(RestRequest("POST", path, headers=headers, body=body))

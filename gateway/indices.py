@@ -61,11 +61,7 @@ class SignedIndex:
 
     @property
     def pipeline(self) -> Pipeline:
-        """The pipeline of the recipe.
-
-        Raises:
-            MissingExtra, SchemeMismatch: a language is not installed, or in another version.
-        """
+        """The pipeline of the recipe; refused if a language is missing, or has another version."""
         if self._made is None:
             check_versions(self.recipe.scheme.languages)
             self._made = Pipeline.from_json(self.recipe.pipeline, self.recipe.scheme, seal=self.seal)
@@ -76,11 +72,7 @@ class SignedIndex:
         return without_fingerprint(document, self.recipe.field)
 
     def sign(self, documents: Sequence[tuple[str | None, Any]]) -> list[Outcome | str]:
-        """Return the documents after the pipeline, each with its id, or the reason why one can't be signed.
-
-        Raises:
-            MissingExtra, SchemeMismatch, ConfigError: see ``pipeline``.
-        """
+        """Return the documents after the pipeline, each with its id, or the reason why it can't be signed."""
         reasons = [self._refusal(document) for _, document in documents]
         block: list[Document] = [
             {**({} if id_ is None else {"_id": id_}), **self.bare(document)}
@@ -204,9 +196,6 @@ class KnownIndices:
         """Return the recipe of the indices that a search names, None if none of them has one.
 
         Of several recipes, the first; the search reports indices that do not fit it.
-
-        Raises:
-            SchemeMismatch, ConfigError: another version of shinglefold made it.
         """
         return (yield from self._searched(index, headers)).recipe
 
@@ -275,9 +264,6 @@ class KnownIndices:
         Args:
             index: signed the document, by a name that may be an alias.
             stored_in: the name in the answer of the engine.
-
-        Raises:
-            As ``target``.
         """
         if stored_in in (index.name, index.stored_in):
             return None
@@ -303,11 +289,7 @@ class KnownIndices:
         return stored
 
     def target_again(self, index: SignedIndex, headers: Mapping[str, str]) -> Steps[SignedIndex]:
-        """Return the index of a write that met a conflict, as its alias may write to another one now.
-
-        Raises:
-            As ``target``.
-        """
+        """Return the index of a write that met a conflict, as its alias may write to another one now."""
         if index.stored_in == index.name:
             return index
         self._targets.drop(index.name, headers)
@@ -425,11 +407,7 @@ def credentials(headers: Mapping[str, str]) -> frozenset[tuple[str, str]]:
 
 
 def check_document(outcome: Outcome, name: str, id_: str | None) -> None:
-    """Check that a pipeline left a document its index and its id.
-
-    Raises:
-        ConfigError: it changed one of them.
-    """
+    """Raise ``ConfigError`` if a pipeline changed the index or the id of a document."""
     document = outcome.document or {}
     if document.get("_index", name) != name or document.get("_id", id_) != id_ or "_routing" in document:
         raise ConfigError(

@@ -34,7 +34,7 @@ class Interceptor:
         *,
         always: bool = False,
     ) -> None:
-        indices = KnownIndices(options, settings)
+        self.indices = indices = KnownIndices(options, settings)
         searches = FoldedSearches(engine, kind, options, settings, indices, always=always)
         writes = SignedWrites(indices)
         self.bulks = bulks = SignedBulks(indices)
@@ -52,12 +52,13 @@ class Interceptor:
             "reindex": writes.unsigned,
         }
 
-    def steps(self, request: RestRequest) -> Steps[RestResponse | None] | None:
-        """Return the steps that answer a request; None if it is to be sent unchanged.
+    def steps(self, request: RestRequest) -> Steps[RestResponse | None]:
+        """Return the response to a request; None if it passes unchanged.
 
-        The steps yield ``Call``, ``Read`` and ``Tiebreaker`` (to an engine), ``Send`` (a request to forward),
-        ``Admit`` (to the gate of an index) and ``Work``. They return the response, or None if the request
-        passes unchanged. Errors of the engine are raised at the ``yield``.
+        The steps yield ``Call`` and ``Tiebreaker`` (to an engine), ``Send`` (a request to forward),
+        ``Admit`` (to the gate of an index) and ``Work``. Errors of the engine are raised at the ``yield``.
         """
         operation = operation_of(request.method, request.path)
-        return None if operation is None else self._handlers[operation.name](operation, request)
+        if operation is None:
+            return None
+        return (yield from self._handlers[operation.name](operation, request))

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,9 +36,10 @@ from shinglefold.errors import (
     ShinglefoldError,
     UnsupportedQuery,
 )
+from shinglefold.rerank.engine_calls import Call
 
 Result = TypeVar("Result")
-#: Yields ``Call``, ``Read``, ``Send``, ``Admit``, ``Work``, ``Tiebreaker``; is sent their answers.
+#: Yields ``Call``, ``Send``, ``Admit``, ``Work``, ``Tiebreaker``; is sent their answers.
 Steps = Generator[Any, Any, Result]
 log = logging.getLogger("shinglefold.gateway")
 _STRICT = Encoder()
@@ -88,19 +90,6 @@ class Work:
 
 #: Says that what follows takes its time, such as comparing texts.
 TAKES_TIME = Work(lambda: None)
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Read documents of an index; the answer is a ``VersionedDocument`` for each, None for a missing one."""
-
-    index: str
-    ids: Sequence[str]
-    routings: Sequence[str | None]
-
-    def on(self, engine: Any) -> Any:  # noqa: ANN401 - blocking or awaited
-        """Read them by an engine."""
-        return engine.read(self.index, self.ids, (), self.routings)
 
 
 class Tiebreaker(NamedTuple):
@@ -161,11 +150,7 @@ def path_of(*parts: str) -> str:
 
 
 def read_value(given: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return the JSON in bytes or a text; other values unchanged.
-
-    Raises:
-        ValueError: it is not JSON.
-    """
+    """Return the JSON in bytes or a text, else raise ``ValueError``; other values unchanged."""
     return read_json(given) if isinstance(given, bytes | str) else given
 
 
@@ -206,16 +191,21 @@ def send(request: RestRequest) -> Steps[RestResponse]:
     return answer
 
 
+def json_headers(headers: Mapping[str, str], *, lines: bool = False) -> dict[str, str]:
+    """Return the headers of a request for one with a body of JSON, or of ``lines`` of JSON."""
+    kind = "x-ndjson" if lines else "json"
+    return {
+        name: re.sub(r"(?<=[+/])(x-nd)?json", kind, one) if name.lower() == "content-type" else one
+        for name, one in headers.items()
+    }
+
+
 def read_documents(
     index: str, ids: Sequence[str], routings: Sequence[str | None]
 ) -> Steps[list[VersionedDocument | None]]:
-    """Return documents with their versions, None for missing ones, also where the index is missing.
-
-    Raises:
-        PermissionDenied: the user may not read them.
-    """
+    """Return documents with their versions, None for missing ones, also where the index is missing."""
     try:
-        return list((yield Read(index, ids, routings)))
+        return list((yield Call("read", (index, ids, (), routings))))
     except IndexMissing:
         # A template may make it when a document is inserted.
         return [None] * len(ids)
@@ -232,9 +222,6 @@ def read_searches(body: bytes | str) -> list[tuple[JSON, Any]]:
     """Return the header and the body of each of several searches, as engines read them.
 
     An empty line in place of a header is one, and one before all is skipped.
-
-    Raises:
-        ValueError: a line is not JSON, or one is missing.
     """
     lines = read_lines(body)
     if lines and not lines[0]:
@@ -246,8 +233,7 @@ def read_searches(body: bytes | str) -> list[tuple[JSON, Any]]:
 def read_actions(body: bytes | str) -> Iterator[tuple[str, JSON, list[bytes]]]:
     """Yield each action of a bulk: its verb, its metadata, and its lines.
 
-    Raises:
-        ValueError: the engine refuses an action, or may read it in another way.
+    Raises ``ValueError`` if the engine refuses an action, or may read it in another way.
     """
     lines = iter(read_lines(body))
     for line in lines:

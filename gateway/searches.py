@@ -17,6 +17,7 @@ from shinglefold.gateway.rest import (
     Tiebreaker,
     ends_with_newline,
     failure,
+    json_headers,
     names_twice,
     path_of,
     read_lines,
@@ -25,7 +26,7 @@ from shinglefold.gateway.rest import (
     send,
     write_value,
 )
-from shinglefold.gateway.search_answers import marked, with_reachable_total
+from shinglefold.gateway.search_answers import marked, with_dedup, with_reachable_total
 from shinglefold.model.recipe import Recipe
 from shinglefold.rerank.engine_calls import run_together
 from shinglefold.rerank.request.fold_options import FoldOptions, may_compare_texts
@@ -97,7 +98,7 @@ class _OneSearch:
     def sent(self) -> tuple[JSON, JSON]:
         """Return its lines in the engine's format."""
         template = self.template.bare if self.template is not None and self.as_template else None
-        return self.header, _without_options(self.body) if template is None else template
+        return self.header, with_dedup(self.body) if template is None else template
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +116,7 @@ class _IndexFolding:
 
 
 class FoldedSearches:
-    """Answers searches with folded pages; other searches are sent unchanged.
-
-    Args:
-        engine: says what it can; it is not called.
-        kind: ``FoldedSearch`` or ``AsyncFoldedSearch``.
-        options: as of ``shinglefold.open``.
-        always: fold searches that have no ``ext.dedup``, too.
-    """
+    """Answers searches with folded pages; other searches are sent unchanged. See ``Interceptor``."""
 
     def __init__(
         self,
@@ -157,11 +151,11 @@ class FoldedSearches:
             return None
         yield from self._find_tiebreaker()
         if wish is False:
-            return (yield from send(replace(request, body=_without_options(body) or None)))
+            return (yield from send(replace(request, body=with_dedup(body) or None)))
         try:
             answer = yield from self._page(index, body, request.parameters, request.headers)
         except _Unfolded as trouble:
-            plain = yield from send(replace(request, body=_without_options(body) or None))
+            plain = yield from send(replace(request, body=with_dedup(body) or None))
             if plain.failed:
                 return plain
             return replace(plain, body=marked(plain.body, body, request.parameters, str(trouble)))
@@ -280,10 +274,7 @@ class FoldedSearches:
         parameters: Mapping[str, Any],
         headers: Mapping[str, str],
     ) -> Steps[bool | None]:
-        """Return whether to fold a page; None if the request is sent unchanged.
-
-        False: it is sent without its folding options.
-        """
+        """Return whether to fold a page, or to send it without its options; None to send it unchanged."""
         if not isinstance(body, Mapping):
             return None
         ext = body.get("ext", {})
@@ -302,8 +293,7 @@ class FoldedSearches:
     ) -> Steps[JSON | None]:
         """Return a folded page; None if no index has a recipe and the request does not ask for folding.
 
-        Raises:
-            _Unfolded: the engine's own page is to be returned, and this is why.
+        Raises ``_Unfolded`` if the engine's own page is to be returned.
         """
         asked = "dedup" in (body.get("ext") or {})
         try:
@@ -378,13 +368,8 @@ def _render(request: RestRequest, body: JSON) -> Steps[_Template]:
     """Return a template with the search in it, as the engine renders it for the caller of a request."""
     own = body.get("ext")
     asked = isinstance(own, Mapping) and "dedup" in own
-    bare = {name: value for name, value in body.items() if name != "ext"} if asked else body
-    if isinstance(own, Mapping) and asked and own.keys() - {"dedup"}:
-        bare["ext"] = {name: value for name, value in own.items() if name != "dedup"}
-    headers = {
-        name: one.replace("x-ndjson", "json") if name.lower() == "content-type" else one
-        for name, one in request.headers.items()
-    }
+    bare = with_dedup(body)
+    headers = json_headers(request.headers)
     wanted = {name: bare[name] for name in ("source", "id", "params") if name in bare}
     rendering = replace(
         request, method="POST", path=path_of("_render", "template"), parameters={}, headers=headers
@@ -411,27 +396,13 @@ class _Unfolded(Exception):
     """The engine's own page must be returned."""
 
 
-def _without_options(body: JSON) -> JSON:
-    """Return a body without ``ext.dedup``, and nothing else changed."""
-    given = body.get("ext") if isinstance(body, Mapping) else None
-    if not isinstance(given, Mapping) or "dedup" not in given:
-        return body
-    rest = {name: value for name, value in body.items() if name != "ext"}
-    ext = {name: value for name, value in given.items() if name != "dedup"}
-    return {**rest, "ext": ext} if ext else rest
-
-
 def _index_of(operation: Operation, body: Any) -> str | None:  # noqa: ANN401 - JSON
     """Return the name that a search is for; None if it is under a point in time."""
     return operation.target or (None if isinstance(body, Mapping) and "pit" in body else "_all")
 
 
 def _index_of_header(operation: Operation, header: JSON, body: Any) -> str | None:  # noqa: ANN401 - JSON
-    """Return the name that one of several searches is for.
-
-    Raises:
-        ValueError, TypeError: it is no name, which the engine has to refuse.
-    """
+    """Return the name that one of several searches is for; raise where the engine has to refuse it."""
     named = header.get("index", header.get("indices", operation.target))
     index = ",".join(named) if isinstance(named, list) else named
     if index is not None:

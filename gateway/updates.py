@@ -13,6 +13,7 @@ from shinglefold.gateway.rest import (
     RestRequest,
     Steps,
     Work,
+    json_headers,
     log,
     path_of,
     read_documents,
@@ -77,11 +78,7 @@ class UpdateRequest:
         return merged
 
     def signed(self, found: VersionedDocument, outcome: Outcome) -> JSON:
-        """Return the body that updates a stored document, given the merged one after the pipeline.
-
-        Raises:
-            ConfigError: the pipeline changes the id of the document.
-        """
+        """Return the body that updates a stored document, given the merged one after the pipeline."""
         check_document(outcome, self.index.name, self.id)
         kept = {name: value for name, value in self.body.items() if name not in ("upsert", "doc_as_upsert")}
         field, made = self.index.recipe.field, outcome.document or {}
@@ -160,12 +157,7 @@ def sign_if_switched(
     documents: Sequence[tuple[str, str | None]],
     request: RestRequest,
 ) -> Steps[list[JSON]]:
-    """Sign documents again if an alias was switched to an index of another recipe; see ``sign_again``.
-
-    Args:
-        index: signed them.
-        stored_in: the index in the answer of the engine.
-    """
+    """Sign documents again if an alias was switched to an index of another recipe; see ``sign_again``."""
     try:
         stored = yield from indices.switched(index, stored_in, request.headers)
     except Exception as error:
@@ -205,12 +197,7 @@ def _sign_once(
             sent.append(place)
     if not sent:
         return []
-    headers = {
-        name: one.replace("+json", "+x-ndjson").replace("n/json", "n/x-ndjson")
-        if name.lower() == "content-type"
-        else one
-        for name, one in request.headers.items()
-    }
+    headers = json_headers(request.headers, lines=True)
     kept = {name: request.parameters[name] for name in ("refresh", "timeout") if name in request.parameters}
     body = b"".join(write_value(line) + b"\n" for line in lines)
     answer = yield from send(RestRequest("POST", path_of("_bulk"), kept, headers, body))

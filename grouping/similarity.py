@@ -16,9 +16,15 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Fingerprint, Int64s
-from shinglefold.rerank.fold.matcher import Compared, Mask, Matcher, nonzero, without_other_facts
+from shinglefold.rerank.fold.matcher import (
+    Compared,
+    Mask,
+    Matcher,
+    UncertaintyBand,
+    nonzero,
+    without_other_facts,
+)
 from shinglefold.rerank.fold.text_verification import TextStage, TextStages, TextVerdict
-from shinglefold.rerank.fold.uncertain_pairs import UncertaintyBand
 from shinglefold.rerank.hits import FingerprintColumns, FingerprintReader, field_values
 from shinglefold.rerank.request.fold_options import FoldOptions, Scope
 from shinglefold.rerank.similar import QueryDocument

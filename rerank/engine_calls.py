@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 class Call:
     """One call of a method of ``Engine``; the answer is what the method returns."""
 
-    method: Literal["all_mappings", "search_pipeline", "search", "msearch", "open_pit", "close_pit"]
+    method: Literal["all_mappings", "search_pipeline", "search", "msearch", "open_pit", "close_pit", "read"]
     arguments: tuple[Any, ...]
 
     def on(self, engine: Engine | AsyncEngine) -> Any:  # noqa: ANN401 - an answer, or an awaitable
@@ -35,11 +35,7 @@ def run(engine: Engine, steps: Steps[Result]) -> Result:
 
 
 async def run_async(engine: AsyncEngine, steps: Steps[Result]) -> Result:
-    """Return the result of a search on an engine whose methods are awaited.
-
-    Raises:
-        ConfigError: the engine's methods block.
-    """
+    """Return the result of a search on an engine whose methods are awaited; refuse one that blocks."""
 
     def answer(call: Call) -> Awaitable[Any]:
         result = call.on(engine)
@@ -54,11 +50,7 @@ async def run_async(engine: AsyncEngine, steps: Steps[Result]) -> Result:
 
 
 def search_all(index: str | None, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
-    """Return the answers to several searches, sent as one request.
-
-    Raises:
-        EngineError: the first error among them.
-    """
+    """Return the answers to several searches, sent as one request; raise the first error among them."""
     if not bodies:
         return []
     if len(bodies) == 1:
@@ -73,10 +65,9 @@ def search_all(index: str | None, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
 
 
 def run_together(searches: Sequence[Steps[Result]]) -> Steps[list[Result | ShinglefoldError]]:
-    """Run searches together; the requests that they wait for at the same time are sent as one.
+    """Run searches together, and return the result of each, or the error that it raised.
 
-    Returns:
-        the result of each search, or the error that it raised.
+    The requests that they wait for at the same time are sent as one.
     """
     lanes = [_Lane(steps) for steps in searches]
     for lane in lanes:

@@ -97,11 +97,7 @@ class StoredText:
         return (GAP + 1) * max(0, len(self.parts) - 1)
 
     def tokens(self, side: Literal["a", "b"]) -> PlacedTokens:
-        """Return the tokens of all parts, with separators between them that match nothing.
-
-        Args:
-            side: which of the two texts compared it is.
-        """
+        """Return the tokens of all parts; separators between them match nothing of the other side."""
         from shinglefold.passages.alignment import GAP
         from shinglefold.passages.shingle_positions import in_columns
 
@@ -163,11 +159,7 @@ def passage_json(passage: "Passage", **sides: StoredText) -> JSON:
 def stored_text(
     source: Mapping[str, Any], fields: Sequence[str], tokenize: Tokenize, most: float = inf
 ) -> StoredText:
-    """Return the texts of the fields of a source, given as dotted paths.
-
-    Args:
-        most: characters to compare at most.
-    """
+    """Return the texts of the fields of a source, given as dotted paths, up to so many characters."""
     return StoredText(tuple(_parts(source, fields, most)), tokenize)
 
 
@@ -271,11 +263,7 @@ def _text_verdict(  # noqa: PLR0917 - of one pair
     stage: "TextStage",
     facts: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the verdict of the text stage; ``asked``: whether signatures leave the pair uncertain.
-
-    Args:
-        facts: the verdict of the signatures.
-    """
+    """Return the verdict of the text stage; ``asked``: whether signatures leave the pair uncertain."""
     texts = [stage.text_of(hit) for hit in hits]
     similarity = stage.similarity(*texts)
     prints = FingerprintReader(scheme, field, seal=seal).read(hits)

@@ -308,11 +308,7 @@ def _of_signed(keywords: Sequence[Sequence[str]], signed: NDArray[np.bool_]) -> 
 
 
 def missing(answer: Mapping[str, Any]) -> JSON:
-    """Return what an answer lacks, by name; {} if it is complete.
-
-    Returns:
-        ``failed_shards`` and ``skipped_clusters`` (numbers), ``timed_out`` and ``terminated_early`` (true).
-    """
+    """Return what an answer lacks, by name: numbers, or true; {} if it is complete."""
     clusters = answer.get("_clusters")
     lost = sum(int(clusters.get(name) or 0) for name in ("skipped", "partial", "failed")) if clusters else 0
     found = {
@@ -356,11 +352,7 @@ class PartialAnswer:
         return bool(self.lacks)
 
     def note(self, answer: Mapping[str, Any], cut: int = 0) -> bool:
-        """Record what an answer lacks and return whether it is partial.
-
-        Args:
-            cut: further hits that are missing.
-        """
+        """Record what an answer lacks, and how many hits are cut; return whether it is partial."""
         lacks = missing(answer) | ({CUT: cut} if cut else {})
         for name, value in lacks.items():
             self.lacks[name] = max(self.lacks.get(name, 0), value)

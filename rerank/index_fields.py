@@ -59,13 +59,10 @@ SchemeOf = Callable[[Recipe], Scheme]
 
 
 def check_fields(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterable[str], where: str) -> None:
-    """Check that each field is in the mappings of an index, or of one of several.
+    """Raise ``ConfigError`` if a field is in no mapping of an index, or of several; name the nearest one.
 
     Accepted unchecked: names with ``*``, names below objects that are not parsed, and all names in an index
     that stores new fields without a mapping.
-
-    Raises:
-        ConfigError: a field is missing; the message names the nearest one.
     """
     several = list(mappings)
     for name in names:
@@ -101,11 +98,7 @@ def knows(mappings: Mapping[str, Any], name: str) -> bool:
 
 
 def check_scopes(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterable[str]) -> None:
-    """Refuse scopes in nested documents: hits don't return their values, so nothing would fold.
-
-    Raises:
-        ConfigError: a scope is such a field.
-    """
+    """Refuse scopes in nested documents: hits don't return their values, so nothing would fold."""
     several = list(mappings)
     for name in names:
         if any(is_nested(one, name) for one in several):
@@ -233,11 +226,7 @@ def check_recipe(
 
 
 def check_keywords(mappings: Mapping[str, Any], index: str, field: str) -> None:
-    """Check that an index stores supershingles; one without a recipe passes.
-
-    Raises:
-        ConfigError: it does not store them.
-    """
+    """Raise ``ConfigError`` if an index stores no supershingles; one without a recipe passes."""
     stored = stored_recipe(mappings) or {}
     if not stores_keywords(stored.get("pipeline"), str(stored.get("field", field))):
         raise keywords_missing(index)
@@ -288,13 +277,7 @@ class IndexRecipe(NamedTuple):
 
 
 class IndexRecipes:
-    """Recipes by index.
-
-    Args:
-        scheme: by default that of the index; or a function that takes it from the recipe of the index.
-        field: by default that of the index.
-        seal: the seal with the key of the index.
-    """
+    """Recipes by index; scheme and field are by default those of the index, and its seal must fit."""
 
     def __init__(self, scheme: Scheme | SchemeOf | None, field: str | None, seal: Seal | None) -> None:
         self._scheme_of: SchemeOf = scheme if callable(scheme) else attrgetter("scheme")
@@ -349,11 +332,7 @@ class IndexRecipes:
 
 
 def mappings_of_each(name: str, *, required: bool = False) -> Steps[Mapping[str, Mappings] | None]:
-    """Return the mappings of each index that a name matches; None if a role may not read them.
-
-    Raises:
-        PermissionDenied: a role may not read them, and they are required.
-    """
+    """Return the mappings of each index that a name matches; None if a role may not read them."""
     try:
         return (yield Call("all_mappings", (name,)))  # type: ignore[no-any-return]
     except PermissionDenied:

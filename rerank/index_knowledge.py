@@ -87,6 +87,7 @@ class IndexFacts:
     ``fields``: fields that options named and that are there; None if the mappings may not be read.
     ``seen``: what hits may show without a contradiction: indices, other schemes, "" for no fingerprints.
     ``signing``: the parts of the mappings that tell how texts were signed.
+    ``settled``: whether the mappings were just read again, so that hits contradict nothing.
     ``inexact``: sort keys by which servers may skip hits, of those that searches had.
     ``pipeline``: the default search pipeline of the index; {} if there is none, or it can't be read.
     """
@@ -103,6 +104,7 @@ class IndexFacts:
     inexact: set[str] = field(default_factory=set)
     pipeline: Mapping[str, Any] = field(default_factory=dict)
     read: float = field(default_factory=monotonic)
+    settled: bool = False
 
     @property
     def text_fields(self) -> tuple[str, ...]:
@@ -114,11 +116,11 @@ class IndexFacts:
         return _decisive(self) != _decisive(other)
 
     def check(self, hits: Iterable[Hit], counts: FingerprintCounts | None = None) -> None:
-        """Check that hits are from indices whose mappings were read, and have the scheme of these.
-
-        Raises:
-            Outdated: they contradict that.
-        """
+        """Raise ``Outdated`` if hits contradict the mappings: they show another index, or another scheme."""
+        if self.settled:
+            if len(self.seen) < _MOST_KNOWN:
+                self.seen |= _indices(hits) | _lagging(counts)
+            return
         if self.fields is None:
             return
         if not _indices(hits) <= self.seen or not (self._is_fresh or _lagging(counts) <= self.seen):
@@ -134,11 +136,6 @@ class IndexFacts:
     @property
     def _is_fresh(self) -> bool:
         return monotonic() - self.read < _FRESH_SECONDS
-
-    def accept(self, hits: Iterable[Hit], counts: FingerprintCounts | None = None) -> None:
-        """Note what hits show, as the mappings were just read and say nothing else."""
-        if len(self.seen) < _MOST_KNOWN:
-            self.seen |= _indices(hits) | _lagging(counts)
 
 
 def _indices(hits: Iterable[Hit]) -> set[str]:
@@ -266,11 +263,7 @@ class IndexKnowledge:
         return facts
 
     def _facts_of(self, index: str, found: Mapping[str, Mappings]) -> IndexFacts:
-        """Return the facts of an index from the mappings of each index behind its name.
-
-        Raises:
-            Unfoldable: a window of hits would be refused, or none of them could fold.
-        """
+        """Return the facts of an index from the mappings of each index behind its name."""
         for name, mappings in found.items():
             _check_readable(mappings, name, self._field_of(mappings))
         scheme, field, mismatch = self._target(found)
@@ -361,11 +354,7 @@ def _wanted(options: FoldOptions) -> set[str]:
 
 
 def _check_readable(mappings: Mappings, index: str, field: str) -> None:
-    """Check that a window of hits can read the fingerprints of an index.
-
-    Raises:
-        Unfoldable: the engine would refuse the window, and hits of other indices would be lost with it.
-    """
+    """Refuse an index whose fingerprints a window can't read: hits of others would be lost with it."""
     for part in ("digest", "signature"):
         mapped = mapped_at(mappings, f"{field}.{part}") or {}
         how = f"as {mapped['type']}" if mapped.get("type") in _TEXTS else ""

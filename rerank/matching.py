@@ -108,9 +108,6 @@ class QueryText:
 
         A shared element covers five words, and an edit destroys the elements around it. So half of the
         expected number of shared elements is required.
-
-        Args:
-            field: the field of the stored elements.
         """
         if not self.keywords:
             return None
@@ -228,9 +225,6 @@ def read_matches(text: QueryText, query: PassageQuery, place: str | None) -> Ste
 
     Blocks of candidates are in the order of the stored elements they share; within a block documents are in
     the order of their share. Usually there is one block.
-
-    Raises:
-        ConfigError: the page position ``place`` belongs to another search.
     """
     queries = text.queries(query.elements, query.options)
     if queries is None:
@@ -308,11 +302,7 @@ class MatchSteps(Generic[Driven]):
 
 
 def _check_stored(recipe: IndexRecipe) -> None:
-    """Check that an index stores elements of passages.
-
-    Raises:
-        ConfigError: it does not store them.
-    """
+    """Raise ``ConfigError`` if an index stores no elements of passages."""
     for name, mappings in recipe.mappings.items():
         if mapped_at(mappings, f"{recipe.field}.{PASSAGES}") is None:
             commands = chain([suggest("setup", name, passages=True), suggest("backfill", name)])

@@ -45,11 +45,7 @@ def load_policies(preferences: Iterable[Preference]) -> tuple[RepresentativePoli
 
 
 def choose(policies: Sequence[RepresentativePolicy], candidates: Sequence[Candidate]) -> Candidate:
-    """Return the candidate to show: the least by the first policy, then by the second …, then by rank.
-
-    Raises:
-        ConfigError: the policy of a plugin fails, or its costs can't be compared.
-    """
+    """Return the candidate to show: the least by the first policy, then by the second …, then by rank."""
     costs = [(*(policy.cost(one) for policy in policies), one.rank) for one in candidates]
     try:
         return candidates[min(range(len(costs)), key=costs.__getitem__)]

@@ -170,11 +170,7 @@ def _begin_paging(body: Mapping[str, Any], options: FoldOptions | None) -> tuple
 
 
 def _merge_parameters(params: Mapping[str, Any] | None, more: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the parameters that a caller gave in an object and as keywords.
-
-    Raises:
-        ConfigError: ``params`` is not an object.
-    """
+    """Return the parameters that a caller gave in an object and as keywords."""
     if params is None:
         return more
     return {**check_object("params", params, 'an object, such as {"routing": "a"}'), **more}

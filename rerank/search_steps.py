@@ -27,7 +27,7 @@ from shinglefold.rerank.fold.clustering import folding_of
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
 from shinglefold.rerank.index_fields import SchemeOf, is_valid
 from shinglefold.rerank.index_knowledge import IndexFacts, IndexKnowledge, Outdated, Unfoldable
-from shinglefold.rerank.page.native import GroupCoverage, NativeTarget, native_page, unfolded_page
+from shinglefold.rerank.page.native import GroupCoverage, native_page, unfolded_page
 from shinglefold.rerank.page.response import KEY, answer_page
 from shinglefold.rerank.page.server import ServerFolding
 from shinglefold.rerank.page.strategies import WindowStrategies, begin_cursor, read_page
@@ -41,7 +41,7 @@ from shinglefold.rerank.request.bodies import (
     split_request,
     window_fields,
 )
-from shinglefold.rerank.request.fold_options import Explain, FoldOptions, OnTrouble
+from shinglefold.rerank.request.fold_options import Explain, FoldOptions, OnTrouble, SearchRequest
 from shinglefold.rerank.request.hit_parts import in_other_form
 from shinglefold.rerank.request.url_parameters import KEY as PIPELINE
 from shinglefold.rerank.request.url_parameters import NONE, SearchPipeline, read_parameters, with_parameters
@@ -54,16 +54,6 @@ if TYPE_CHECKING:
 Driven = TypeVar("Driven", Engine, AsyncEngine)
 #: What the engine would answer to the request itself, too.
 _FINAL = (EngineUnavailable, AuthenticationFailed)
-
-
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
-    """One search: its index, its body without our options, those, and its URL parameters."""
-
-    index: str | None
-    body: JSON
-    options: FoldOptions
-    url: Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -183,14 +173,10 @@ class SearchSteps(Generic[Driven]):
         return (options.on_trouble or self._on_trouble) == "raise"
 
     def _folded(self, request: SearchRequest) -> Steps[JSON]:
-        """Fold by what is known of the index; if the engine contradicts it or fails, do both once more.
-
-        Raises:
-            Unfoldable: the hits can't be folded.
-        """
+        """Fold by what is known of the index; if the engine contradicts it or fails, do both once more."""
         facts = yield from self._facts(request)
         try:
-            return (yield from self._page(request, facts, settled=False))
+            return (yield from self._page(request, facts))
         except _FINAL:
             raise
         except (Outdated, EngineError) as error:
@@ -201,7 +187,7 @@ class SearchSteps(Generic[Driven]):
         failed = problem.__class__ is EngineError
         if failed or isinstance(problem, Outdated) or renewed.differs(facts):
             try:
-                return (yield from self._page(request, renewed, settled=True))
+                return (yield from self._page(request, replace(renewed, settled=True)))
             except _FINAL:
                 raise
             except EngineError as error:
@@ -218,18 +204,13 @@ class SearchSteps(Generic[Driven]):
             self._knowledge.warn(request.index, facts.mismatch)
         return facts
 
-    def _page(self, request: SearchRequest, facts: IndexFacts, *, settled: bool) -> Steps[JSON]:
-        """Answer with a folded page.
-
-        Raises:
-            Outdated: the hits contradict what is known of the index, and it is not ``settled``.
-        """
+    def _page(self, request: SearchRequest, facts: IndexFacts) -> Steps[JSON]:
+        """Answer with a folded page; raise ``Outdated`` if hits contradict what is known of the index."""
         if request.options.mode == "window":
-            return (yield from self._window(request, facts, settled=settled))
+            return (yield from self._window(request, facts))
         native = ""
         if request.options.mode != "server":
-            target = NativeTarget(facts, self._grouped, self._can.samples, settled)
-            found = yield from native_page(request.index, request.body, request.options, target)
+            found = yield from native_page(request, facts, self._grouped, samples=self._can.samples)
             if not isinstance(found, str):
                 return found
             native = found
@@ -238,19 +219,18 @@ class SearchSteps(Generic[Driven]):
         )
         if not isinstance(by_server, str):
             return by_server if not native else {**by_server, KEY: {**by_server[KEY], "mode_reason": native}}
-        folded = yield from self._window(request, facts, settled=settled)
+        folded = yield from self._window(request, facts)
         return {**folded, KEY: {**folded[KEY], "mode_reason": f"{by_server}; {native}"}}
 
-    def _window(self, request: SearchRequest, facts: IndexFacts, *, settled: bool) -> Steps[JSON]:
+    def _window(self, request: SearchRequest, facts: IndexFacts) -> Steps[JSON]:
         """Answer by folding a window of hits."""
-        index, body, options = request.index, request.body, request.options
+        body, options = request.body, request.options
         pipeline = yield from self._pipeline(body, facts)
         if read_completely(body):
             _check_forms(body, window_fields(options, facts.dedup, True))
         reading_of = partial(
             WindowReader,
-            body,
-            options,
+            request,
             facts.scheme,
             facts.dedup,
             seal=self._seal,
@@ -260,7 +240,6 @@ class SearchSteps(Generic[Driven]):
             own_order=self._strategies.own_order,
             keep_alive=self._keep_alive,
             facts=facts,
-            settled=settled,
             pipeline=pipeline,
             constant=self._can.seq_no and facts.may_skip_hits(body),
         )
@@ -271,18 +250,14 @@ class SearchSteps(Generic[Driven]):
         by_rank = by_rank and (pipeline is None or pipeline.page is None)
         reading = reading_of(numbers=self._strategies.numbers and by_rank)
         try:
-            yield from self._strategies.read(reading, index, str(request.url.get("routing", "")))
-            return (yield from answer_page(reading, index))
+            yield from self._strategies.read(reading, str(request.url.get("routing", "")))
+            return (yield from answer_page(reading))
         finally:
             if reading.owns_pit:
                 yield Call("close_pit", (reading.pit,))
 
     def _pipeline(self, body: JSON, facts: IndexFacts) -> Steps[SearchPipeline | None]:
-        """Return what the search pipeline means for each request; None if there is none.
-
-        Raises:
-            Unfoldable: windows can't go through it.
-        """
+        """Return what the search pipeline means for each request; None if there is none."""
         given = body.get(PIPELINE)
         if given == NONE or not self._can.search_pipelines:
             return None
@@ -301,11 +276,7 @@ class SearchSteps(Generic[Driven]):
             raise Unfoldable(error) from None
 
     def _unfolded(self, request: SearchRequest, reason: str) -> Steps[JSON]:
-        """Answer with the engine's own page. A cursor reads on as in folded pages, without fingerprints.
-
-        Raises:
-            EngineError: as the engine raises for the request.
-        """
+        """Answer with the engine's own page. A cursor reads on as in folded pages, without fingerprints."""
         index, body, options = request.index, request.body, request.options
         scheme = self._knowledge.scheme_of(index)
         if options.cursor is False:
@@ -314,8 +285,8 @@ class SearchSteps(Generic[Driven]):
         if scheme is None:
             raise ConfigError(f"a cursor can't begin: {reason}")
         plain = replace(options, representative=(), scope=(), inner_hits=(), verify=None, explain=False)
-        own_order = self._strategies.own_order
-        reading_of = partial(WindowReader, body, plain, scheme, self._field or FIELD, own_order=own_order)
+        own_order, unfolded = self._strategies.own_order, replace(request, options=plain)
+        reading_of = partial(WindowReader, unfolded, scheme, self._field or FIELD, own_order=own_order)
         page = yield from self._scroll(request, scheme, reading_of)
         return {**page, KEY: {**page[KEY], "mode": "unfolded", "mode_reason": reason}}
 
@@ -349,11 +320,7 @@ class SearchSteps(Generic[Driven]):
         )
 
     def _texts(self, body: Mapping[str, Any], options: FoldOptions, facts: IndexFacts) -> PassageTexts | None:
-        """Return what compares the texts of hits; None if no passages are wanted. Loads dictionaries once.
-
-        Raises:
-            ConfigError: the request's own ``_source`` does not show these texts.
-        """
+        """Return what compares the texts of hits; None if no passages are wanted. Loads dictionaries once."""
         if not isinstance(options.explain, Explain) or not options.explain.passages:
             return None
         fields = shown_fields(body.get("_source"), options.explain.fields, facts.text_fields)
@@ -394,26 +361,14 @@ class SearchSteps(Generic[Driven]):
         if tie is None:
             raise ConfigError("a cursor needs a total order: give the search a tiebreaker")
         key, alive = self._cursor_key, None if self._can.seq_no else self._keep_alive
-        cursor = yield from begin_cursor(
-            request.index,
-            request.body,
-            request.options,
-            scheme.id,
-            url=request.url,
-            keep_alive=alive,
-            key=key,
-        )
+        cursor = yield from begin_cursor(request, scheme.id, keep_alive=alive, key=key)
         keep = {"keep_alive": self._keep_alive}
         reading = reading_of(cursor=cursor, tie=tie, pit=cursor.pit, keep=keep)
-        return (yield from read_page(reading, request.index, cursor, key))
+        return (yield from read_page(reading, cursor, key))
 
 
 def _check_forms(body: Mapping[str, Any], fields: Sequence[str]) -> None:
-    """Check that hits which come as a request wants them have the stored values of what folding reads.
-
-    Raises:
-        Unfoldable: it wants a value in another form.
-    """
+    """Refuse hits that come as a request wants them without the stored values of what folding reads."""
     if (name := in_other_form(body, fields)) is not None:
         raise Unfoldable(
             ConfigError(

@@ -91,8 +91,7 @@ def _sign(
 ) -> Steps[list[Any]]:
     """Return actions with fingerprints, or errors, without those that the pipeline drops.
 
-    Args:
-        actions: each as it was given, and as the client reads it: its metadata, and what goes with it.
+    Each comes as it was given, and as the client reads it: its metadata, and what goes with it.
     """
     items: list[BulkItem] = []
     for _, line, source in actions:

@@ -150,11 +150,7 @@ class SignedBulks:
         )
 
     def prepare(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
-        """Sign the documents of ``index`` and ``create``, and find the updates that need stored ones.
-
-        Raises:
-            As ``bulk``.
-        """
+        """Sign the documents of ``index`` and ``create``, and find the updates that need stored ones."""
         yield from self._find_indices(items, request)
         yield from self._sign(items, request.parameters)
 
@@ -187,8 +183,7 @@ class SignedBulks:
     def _send(self, request: RestRequest, items: Sequence[BulkItem], *, begun: bool) -> Steps[RestResponse]:
         """Send actions, those that met a conflict again; return the response to the first request.
 
-        Args:
-            begun: other actions of the bulk were sent before, so each item gets the error.
+        If other actions of the bulk were sent before (``begun``), each item gets the error.
         """
         nothing = RestResponse(200, {"took": 0, "items": []})
         first: RestResponse | None = None

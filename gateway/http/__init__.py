@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
-    from shinglefold.gateway.http.app import GatewayApp, gateway_app
+    from shinglefold.gateway.http.app import gateway_app
     from shinglefold.gateway.http.server import serve
 
-__all__ = ["GatewayApp", "gateway_app", "serve"]
+__all__ = ["gateway_app", "serve"]
 
 __getattr__ = lazy_attributes(
     __name__,
-    {
-        ".app": "GatewayApp gateway_app",
-        ".server": "serve",
-    },
+    {".app": "gateway_app", ".server": "serve"},
 )

@@ -1,6 +1,7 @@
 """The gateway's own answers under ``/_shinglefold/``: health, metrics, and fingerprints of texts."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -37,6 +38,7 @@ _METHODS = {"/health": ("GET", "HEAD"), "/metrics": ("GET", "HEAD"), "/sign": ("
 _KEYS = ("documents", "text", "preset", "languages")
 
 
+@dataclass(eq=False, frozen=True)
 class Admin:
     """Answers requests under the gateway's own prefix.
 
@@ -47,17 +49,11 @@ class Admin:
             mean this machine, and would then read the answers.
     """
 
-    def __init__(
-        self,
-        parts: GatewayParts,
-        interception: Interception,
-        most_bytes: int,
-        *,
-        token: AccessToken,
-        is_open: bool,
-    ) -> None:
-        self._parts, self._interception = parts, interception
-        self._most, self._token, self._open = most_bytes, token, is_open
+    parts: GatewayParts
+    interception: Interception
+    most_bytes: int
+    token: AccessToken
+    is_open: bool
 
     async def answer(self, request: GatewayRequest, receive: Receive) -> Answer:
         """Answer a request for a path below the prefix."""
@@ -73,21 +69,21 @@ class Admin:
         if path == "/health":
             return await self._health(request.headers)
         if path == "/metrics":
-            return Answer(200, self._parts.metrics.text(), [(b"content-type", CONTENT_TYPE)])
+            return Answer(200, self.parts.metrics.text(), [(b"content-type", CONTENT_TYPE)])
         return await self._sign(request, receive)
 
     def _refused(self, headers: Headers) -> str:
         """Return why a request is refused; "" if it is allowed."""
         asked = header(headers, b"host")
-        if self._open and not self._token.is_needed and not is_loopback(host_name(asked)):
+        if self.is_open and not self.token.is_needed and not is_loopback(host_name(asked)):
             return f"is not at {asked!r}: ask 127.0.0.1 or localhost, or start the gateway with --admin-token"
-        may = self._token.is_given(caller_headers(headers)) if self._token.is_needed else self._open
+        may = self.token.is_given(caller_headers(headers)) if self.token.is_needed else self.is_open
         return "" if may else "needs the token of --admin-token as Authorization: Bearer"
 
     async def _health(self, headers: Headers) -> Answer:
         caller = self._caller(headers)
         try:
-            reply = await self._parts.upstream.ask("GET", "/", caller, caller.headers, safe=True)
+            reply = await self.parts.upstream.ask("GET", "/", caller, caller.headers, safe=True)
         except UpstreamFailure as failure:
             return Answer(
                 503, {"status": "unavailable", "upstream": {"reachable": False, "reason": str(failure)}}
@@ -97,18 +93,20 @@ class Admin:
     async def _sign(self, request: GatewayRequest, receive: Receive) -> Answer:
         name, headers = request.parameters.get("index"), request.headers
         try:
-            body = read_value(await read_body(receive, headers, self._most))
+            body = read_value(await read_body(receive, headers, self.most_bytes))
             documents = self._documents(body, with_index=name is not None)
             if name is None:
                 index = self._index_of(body)
             else:
-                found = await self._interception.signed_index(name, self._caller(headers))
+                found = await self.interception.signed_index(name, self._caller(headers))
                 if isinstance(found, Answer):
                     return found
                 index = found
-            outcomes = await self._parts.signers.run(partial(index.sign, [(None, one) for one in documents]))
+            outcomes = await self.parts.signers.run(partial(index.sign, [(None, one) for one in documents]))
         except BodyTooLarge:
-            return refusal(413, f"the body has more than {self._most} bytes: send fewer documents at once")
+            return refusal(
+                413, f"the body has more than {self.most_bytes} bytes: send fewer documents at once"
+            )
         except (ValueError, RecursionError):
             return refusal(400, "the body is not JSON, or nested too deeply", "illegal_argument_exception")
         except ShinglefoldError as error:
@@ -132,14 +130,14 @@ class Admin:
 
     def _index_of(self, body: Mapping[str, Any]) -> SignedIndex:
         """Return the signer for the scheme and the fields that a body names, without an index."""
-        settings = self._parts.settings
+        settings = self.parts.settings
         scheme = make_scheme(
             body.get("preset", settings.preset),
             codes_with_any(body.get("languages", settings.languages or None)),
             settings.canon_options(),
             dict(settings.language),
         )
-        key = self._parts.options.seal_key or settings.seal_key
+        key = self.parts.options.seal_key or settings.seal_key
         seal = Seal.parse(key) if key else None
         fields = body.get("text", ("title", "body"))
         pipeline = Pipeline.from_json(default_definition(FIELD, fields), scheme, seal=seal)
@@ -149,7 +147,7 @@ class Admin:
         """Return the caller, without the gateway's own token."""
         own = dict(caller_headers(headers))
         own.pop("content-type", None)
-        return HttpCaller(self._token.removed(own))
+        return HttpCaller(self.token.removed(own))
 
 
 def _signed(outcome: Outcome | str, field: str) -> Mapping[str, Any]:

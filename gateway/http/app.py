@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -101,44 +102,31 @@ def gateway_app(
         check_pages_access(admin_open, admin_token or "")
     options = IndexOptions.parse(similarity=similarity, dedup=dedup, seal_key=seal_key, cursor_key=cursor_key)
     connection = upstream if isinstance(upstream, Connection) else upstream_connection(upstream)
-    reached = Upstream(connection, connect_seconds=connect_seconds, read_seconds=read_seconds)
-    return GatewayApp(
-        reached,
+    settings = settings or load_settings()
+    parts = GatewayParts(
+        Upstream(connection, connect_seconds=connect_seconds, read_seconds=read_seconds),
         options,
-        settings or load_settings(),
-        always=always,
-        most_bytes=most_bytes,
-        signers=signers,
-        admin_token=AccessToken(admin_token or ""),
-        admin_open=admin_open,
-        pages=pages,
+        settings,
+        Metrics(),
+        Signers(signers, settings.languages or None),
+        ThreadPoolExecutor(cores() + 2, "shinglefold-searches"),
+    )
+    token, interception = AccessToken(admin_token or ""), Interception(parts, always=always)
+    admin = Admin(parts, interception, most_bytes, token=token, is_open=admin_open)
+    return GatewayApp(
+        parts, interception, admin, most_bytes, _pages(parts, interception, token) if pages else None
     )
 
 
+@dataclass(eq=False, frozen=True)
 class GatewayApp:
     """An ASGI application; ``gateway_app`` makes it."""
 
-    def __init__(
-        self,
-        upstream: Upstream,
-        options: IndexOptions,
-        settings: Settings,
-        *,
-        always: bool,
-        most_bytes: int,
-        signers: int,
-        admin_token: AccessToken,
-        admin_open: bool,
-        pages: bool,
-    ) -> None:
-        self._upstream, self._most = upstream, most_bytes
-        self._metrics = Metrics()
-        self._signers = Signers(signers, settings.languages or None)
-        self._searching = ThreadPoolExecutor(cores() + 2, "shinglefold-searches")
-        parts = GatewayParts(upstream, options, settings, self._metrics, self._signers, self._searching)
-        self._interception = Interception(parts, always=always)
-        self._admin = Admin(parts, self._interception, most_bytes, token=admin_token, is_open=admin_open)
-        self._pages = _pages(parts, self._interception, admin_token) if pages else None
+    parts: GatewayParts
+    interception: Interception
+    admin: Admin
+    most_bytes: int
+    pages: "GatewayPages | None"
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Sender) -> None:
         """Answer a request; see the ASGI specification."""
@@ -154,8 +142,8 @@ class GatewayApp:
         watched = _Watched(receive, task)
         try:
             request = _request_of(scope)
-            if self._pages is not None and _is_below(request.path, f"{PREFIX}/pages"):
-                await self._pages.answer(scope, request, watched.receive, send)
+            if self.pages is not None and _is_below(request.path, f"{PREFIX}/pages"):
+                await self.pages.answer(scope, request, watched.receive, send)
             else:
                 await self._answer(request, watched.receive, send)
         except asyncio.CancelledError:
@@ -169,15 +157,15 @@ class GatewayApp:
 
     async def close(self) -> None:
         """Close the connections upstream, and end threads and processes."""
-        await self._upstream.close()
-        self._signers.close()
-        self._searching.shutdown(wait=False, cancel_futures=True)
+        await self.parts.upstream.close()
+        self.parts.signers.close()
+        self.parts.searching.shutdown(wait=False, cancel_futures=True)
 
     async def _lifespan(self, receive: Receive, send: Sender) -> None:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
-                self._searching.submit(load_clients, self._interception.product)
+                self.parts.searching.submit(load_clients, self.interception.product)
             if message["type"] == "lifespan.shutdown":
                 await self.close()
             await send({"type": f"{message['type']}.complete"})
@@ -186,18 +174,18 @@ class GatewayApp:
 
     async def _answer(self, request: GatewayRequest, receive: Receive, send: Sender) -> None:
         if _is_below(request.path, PREFIX):
-            await self._give(await self._admin.answer(request, receive), request, send)
+            await self._give(await self.admin.answer(request, receive), request, send)
             return
         operation = operation_of(request.method, request.path)
         if operation is None or _passes(operation, request):
-            self._metrics.forwarded("other" if operation is None else operation.name)
+            self.parts.metrics.count("other" if operation is None else operation.name, "forwarded")
             await self._forward(request, await _body_of(request, receive), send)
             return
         try:
-            sent = await read_body(receive, request.headers, self._most)
-            body = inflated(sent, request.headers, self._most)
+            sent = await read_body(receive, request.headers, self.most_bytes)
+            body = inflated(sent, request.headers, self.most_bytes)
         except BodyTooLarge:
-            reason = f"the body has more than {self._most} bytes: send less at once"
+            reason = f"the body has more than {self.most_bytes} bytes: send less at once"
             await self._give(refusal(413, reason), request, send)
             return
         except MalformedBody:
@@ -211,18 +199,20 @@ class GatewayApp:
         if operation.name not in SEARCHES and not takes_json(request.headers, {}):
             caller.headers = {**caller.headers, "accept": "application/json"}
         given = intercepted(operation, request, caller, body)
-        made = await self._interception.answer(given)
+        made = await self.interception.answer(given)
         if made is not None:
             await self._give(made, request, send)
             return
-        self._metrics.forwarded(operation.name)
+        self.parts.metrics.count(operation.name, "forwarded")
         await self._forward(request, sent or None, send, warnings=caller.warnings)
 
     async def _give(self, answer: Answer, request: GatewayRequest, send: Sender) -> None:
         pretty = "pretty" in request.query.split("&") or "pretty=true" in request.query.split("&")
-        body, headers = encode(answer, request.headers, self._interception.product, pretty=pretty)
+        body, headers = encode(answer, request.headers, self.interception.product, pretty=pretty)
         gzipped = takes_gzip(request.headers)
-        await send_answer(send, answer.status, headers, body, compressed=gzipped, threads=self._searching)
+        await send_answer(
+            send, answer.status, headers, body, compressed=gzipped, threads=self.parts.searching
+        )
 
     async def _forward(
         self,
@@ -237,9 +227,9 @@ class GatewayApp:
         if isinstance(body, bytes):
             headers = [pair for pair in headers if pair[0] != b"content-length"]
         try:
-            response = await self._upstream.open(request.method, request.target, headers, body)
+            response = await self.parts.upstream.open(request.method, request.target, headers, body)
         except UpstreamFailure as failure:
-            self._metrics.failed("upstream")
+            self.parts.metrics.failed("upstream")
             await self._give(refusal(failure.status, str(failure)), request, send)
             return
         async with response:
@@ -265,7 +255,7 @@ class GatewayApp:
                 return
             except OSError as error:
                 # The server closes the connection, so that nobody takes the answer for a whole one.
-                self._metrics.failed("cut off")
+                self.parts.metrics.failed("cut off")
                 _log.warning("upstream ended an answer too early: %s", type(error).__name__)
                 return
         await send({"type": "http.response.body", "body": b""})

@@ -23,7 +23,6 @@ from shinglefold.errors import (
 )
 from shinglefold.gateway.gates import Admit, OpenGates
 from shinglefold.gateway.http.caller_engine import CALLER, CallerEngine, Product, detect_product, target_of
-from shinglefold.gateway.http.folding_wish import mark_unfolded, with_folding
 from shinglefold.gateway.http.messages import (
     FOLD,
     Answer,
@@ -39,12 +38,11 @@ from shinglefold.gateway.http.messages import (
 from shinglefold.gateway.http.metrics import Metrics
 from shinglefold.gateway.http.signers import Signers
 from shinglefold.gateway.http.upstream import Upstream, UpstreamFailure
-from shinglefold.gateway.indices import KnownIndices, SignedIndex
+from shinglefold.gateway.indices import SignedIndex
 from shinglefold.gateway.interceptor import Interceptor
 from shinglefold.gateway.rest import (
     TAKES_TIME,
     Operation,
-    Read,
     RestRequest,
     RestResponse,
     Send,
@@ -54,6 +52,7 @@ from shinglefold.gateway.rest import (
     collect_warnings,
     write_value,
 )
+from shinglefold.gateway.search_answers import mark_unfolded, with_folding
 from shinglefold.rerank import AsyncFoldedSearch
 from shinglefold.rerank.engine_calls import Call
 from shinglefold.settings import Settings
@@ -91,17 +90,13 @@ class _Behind:
     engine: CallerEngine
     always: Interceptor
     asked: Interceptor
-    indices: KnownIndices
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayParts:
     """What the parts of a gateway share.
 
-    Attributes:
-        options: as of ``shinglefold.open``.
-        signers: run what signs documents.
-        searching: runs what folds.
+    ``options``: as of ``shinglefold.open``. ``signers`` run what signs documents, ``searching`` what folds.
     """
 
     upstream: Upstream
@@ -164,11 +159,7 @@ class Interception:
         return self._failed(operation, type(error).__name__, refused or refusal(500, reason))
 
     async def signed_index(self, name: str, caller: HttpCaller) -> SignedIndex | Answer:
-        """Return the signer of an index, or the answer that refuses.
-
-        Raises:
-            ConfigError: it has no recipe.
-        """
+        """Return the signer of an index, or the answer that refuses; raise if it has no recipe."""
         request = RestRequest("POST", "/", headers=caller.headers)
         given = Intercepted(Operation("sign", name), request, "", caller)
         token = CALLER.set(caller)
@@ -176,7 +167,8 @@ class Interception:
             behind = await self._find_behind(caller)
             if isinstance(behind, RestResponse):
                 return self._complete(behind, given)
-            found: SignedIndex | None = await self._run(behind.indices.target(name, caller.headers), given)
+            steps = behind.asked.indices.target(name, caller.headers)
+            found: SignedIndex | None = await self._run(steps, given)
         except UpstreamFailure as failure:
             return refusal(failure.status, str(failure))
         except ShinglefoldError as error:
@@ -190,11 +182,7 @@ class Interception:
         return found
 
     async def blocking_engine(self, caller: HttpCaller) -> Engine:
-        """Return the engine for threads; it sends as the caller in whose context it is used.
-
-        Raises:
-            EngineError: it does not answer, or refuses the caller.
-        """
+        """Return the engine for threads; it sends as the caller in whose context it is used."""
         try:
             behind = await self._find_behind(caller)
         except UpstreamFailure as failure:
@@ -213,8 +201,9 @@ class Interception:
             always = self._always if given.fold is None else given.fold
             if given.fold is False:
                 request = with_folding(given.operation.name, request, fold=False)
-        steps = (behind.always if always else behind.asked).steps(request)
-        return None if steps is None else await self._run(steps, given)
+        interceptor = behind.always if always else behind.asked
+        response: RestResponse | None = await self._run(interceptor.steps(request), given)
+        return response
 
     async def _find_behind(self, caller: HttpCaller) -> "_Behind | RestResponse":
         if self._behind is not None:
@@ -229,7 +218,7 @@ class Interception:
                 Interceptor(engine.awaited, AsyncFoldedSearch, self._options, self._settings, always=always)
                 for always in (True, False)
             )
-            self._behind = _Behind(found, engine, always, asked, KnownIndices(self._options, self._settings))
+            self._behind = _Behind(found, engine, always, asked)
         return self._behind
 
     async def _run(self, steps: Steps[Any], given: Intercepted) -> Any:  # noqa: ANN401 - of the steps
@@ -273,7 +262,7 @@ class Interception:
             with self._metrics.stage("sign"):
                 return await self._signers.run(request.function)
         with self._metrics.stage("engine"):
-            if isinstance(request, Call | Read):
+            if isinstance(request, Call):
                 return await request.on(self._behind.engine.awaited)
             if isinstance(request, Admit):
                 return await self._admit(request, given.caller)
@@ -321,14 +310,14 @@ class Interception:
             kept, strict = _kept_headers(caller.replies), all(one.strict for one in caller.replies)
             answer = Answer(response.status, response.body, kept, warnings, strict=strict)
         if operation not in SEARCHES:
-            self._metrics.intercepted(operation)
+            self._metrics.count(operation, "intercepted")
             return answer
         reason, folded = _folding_of(response.body)
         if reason is not None:
-            self._metrics.unfolded(operation)
+            self._metrics.count(operation, "unfolded")
             return replace(answer, outcome=f"unfolded; reason={header_text(reason)}")
         if folded is not None:
-            self._metrics.folded(operation, folded)
+            self._metrics.count(operation, "folded", folded)
             return replace(answer, outcome="folded")
         return answer
 
@@ -340,7 +329,7 @@ class Interception:
             response = await self._send(plain, given)
         except UpstreamFailure as failure:
             return self._failed(operation, "upstream", refusal(failure.status, f"{failure}"))
-        self._metrics.unfolded(operation)
+        self._metrics.count(operation, "unfolded")
         self._metrics.failed("unfolded")
         body = response.native.content
         if not response.failed:

@@ -185,12 +185,7 @@ def takes_gzip(headers: Headers) -> bool:
 
 
 async def read_body(receive: Receive, headers: Headers, most: int) -> bytes:
-    """Return the body of a request, as it was sent.
-
-    Raises:
-        BodyTooLarge: it has more than ``most`` bytes.
-        CallerGone: the connection ended before.
-    """
+    """Return the body of a request, as it was sent; raise ``BodyTooLarge`` or ``CallerGone``."""
     announced = header(headers, b"content-length")
     if announced.isdigit() and int(announced) > most:
         raise BodyTooLarge
@@ -212,9 +207,7 @@ async def read_body(receive: Receive, headers: Headers, most: int) -> bytes:
 def inflated(body: bytes, headers: Headers, most: int) -> bytes | None:
     """Return a body without its compression; None if it is one that the gateway does not read.
 
-    Raises:
-        BodyTooLarge: it has more than ``most`` bytes.
-        MalformedBody: it is cut off or damaged.
+    Raises ``BodyTooLarge`` beyond ``most`` bytes, and ``MalformedBody``.
     """
     encoding = header(headers, b"content-encoding").strip().lower()
     if encoding in ("", "identity"):

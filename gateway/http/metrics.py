@@ -51,22 +51,15 @@ class Metrics:
         """Time a stage of a request."""
         return self._stage(name).time()
 
-    def forwarded(self, operation: str) -> None:
-        """Count a request that was forwarded unchanged."""
-        self._outcome(operation, "forwarded").inc()
+    def count(self, operation: str, outcome: str, folded: int = 0) -> None:
+        """Count a request by its outcome, and the hits that were folded in its answer.
 
-    def folded(self, operation: str, hits: int) -> None:
-        """Count an answer with folded hits."""
-        self._outcome(operation, "folded").inc()
-        self._folded_hits.inc(hits)
-
-    def unfolded(self, operation: str) -> None:
-        """Count an answer of the engine to a search that was to be folded."""
-        self._outcome(operation, "unfolded").inc()
-
-    def intercepted(self, operation: str) -> None:
-        """Count a request that the gateway sent in another form."""
-        self._outcome(operation, "intercepted").inc()
+        Args:
+            outcome: ``forwarded`` unchanged, ``folded``, ``unfolded`` though it was to be folded, or
+                ``intercepted``, which sends it in another form.
+        """
+        self._outcome(operation, outcome).inc()
+        self._folded_hits.inc(folded)
 
     def failed(self, kind: str) -> None:
         """Count a failure."""

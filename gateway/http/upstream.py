@@ -99,21 +99,16 @@ class _Node:
             self._sweep = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._close_idle)
 
 
-def upstream_connection(urls: Iterable[str] | str, environ: Mapping[str, str] | None = None) -> Connection:
-    """Return the connection to upstream: addresses, TLS and timeouts, and no credentials.
-
-    Raises:
-        ConfigError: an address is not valid, or has credentials.
-    """
+def upstream_connection(urls: Iterable[str] | str) -> Connection:
+    """Return the connection to upstream: addresses, TLS and timeouts; refuse credentials."""
     named = parse_urls(urls)
     if "user" in named:
         raise ConfigError(
             "--upstream: an address with credentials; callers send their own, and the gateway has none: "
             "write it as https://HOST:PORT"
         )
-    found = load_connection(urls, environ=environ)
     return replace(
-        found,
+        load_connection(urls),
         user="",
         password="",
         api_key="",
@@ -125,12 +120,9 @@ def upstream_connection(urls: Iterable[str] | str, environ: Mapping[str, str] | 
 
 
 class Upstream:
-    """Sends requests to a cluster, and keeps connections to it open.
+    """Sends requests to a cluster, and keeps connections to it open; its credentials are ignored.
 
-    Args:
-        connection: the addresses and TLS; credentials are ignored.
-        connect_seconds: for opening a connection.
-        read_seconds: the longest wait for the next bytes of an answer.
+    ``connect_seconds``: for opening a connection. ``read_seconds``: the longest wait for the next bytes.
     """
 
     def __init__(self, connection: Connection, *, connect_seconds: float, read_seconds: float) -> None:
@@ -193,11 +185,7 @@ class Upstream:
         *,
         safe: bool = False,
     ) -> Reply:
-        """Send a request of the gateway in place of a caller, and return the whole answer; see ``open``.
-
-        Raises:
-            UpstreamFailure: no address answers, or the answer is cut off.
-        """
+        """Send a request of the gateway in place of a caller, and return the whole answer; see ``open``."""
         try:
             given = [(name.encode(), value.encode()) for name, value in headers.items()]
         except ValueError as error:
@@ -267,11 +255,7 @@ class Upstream:
 
 
 def _head(node: _Node, method: str, target: str, headers: Headers, body: object) -> tuple[bytes, bool]:
-    """Return the first line and the headers of a request, and whether its body is sent in chunks.
-
-    Raises:
-        ValueError: a header has characters that HTTP does not allow.
-    """
+    """Return the first line and the headers of a request, and whether its body is sent in chunks."""
     lines = [f"{method} {node.prefix}{target} HTTP/1.1\r\nhost: {node.authority}".encode("latin-1")]
     lines += [b"%b: %b" % pair for pair in headers]
     chunked = False

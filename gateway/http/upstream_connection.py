@@ -34,11 +34,13 @@ class UpstreamResponse:
 
     Attributes:
         status, headers: of the answer; names of headers as they came.
+        kept_alive: whether the engine keeps the connection open after it.
     """
 
     def __init__(self, connection: "UpstreamConnection", *, to_head: bool) -> None:
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
+        self.kept_alive = False
         self._connection = connection
         self._to_head = to_head
         self._parts: list[bytes] = []
@@ -57,22 +59,14 @@ class UpstreamResponse:
         return self._complete and not self._parts
 
     async def read(self) -> bytes:
-        """Return the rest of the body.
-
-        Raises:
-            AnswerCutOff: the answer is not complete.
-            TimeoutError: nothing more comes.
-        """
+        """Return the rest of the body; raise ``AnswerCutOff``, or ``TimeoutError`` if nothing more comes."""
         parts = []
         while not self.ended:
             parts.append(await self.read_some())
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def read_some(self) -> bytes:
-        """Return the part of the body that is there, at least a byte; b"" at the end.
-
-        Raises: as ``read``.
-        """
+        """Return the part of the body that is there, at least a byte; b"" at the end. Raises as ``read``."""
         while not (self._parts or self._complete):
             await self._connection.wait()
         parts, self._parts = self._parts, []
@@ -82,52 +76,9 @@ class UpstreamResponse:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def wait_for_head(self) -> None:
-        """Wait for the status and the headers.
-
-        Raises:
-            NoAnswer: the connection ended before.
-            AnswerCutOff, TimeoutError: as ``read``.
-        """
+        """Wait for the status and the headers; raise ``NoAnswer`` if the connection ends before."""
         while not self._begun:
             await self._connection.wait()
-
-    # What the parser calls.
-
-    def add_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; those after the body are left out."""
-        if not self._begun:
-            self._head += len(name) + len(value)
-            if self._head > _LONGEST_HEAD:
-                raise ValueError("the headers of the answer are too long")
-            self.headers.append((name, value))
-
-    def begin_body(self, status: int) -> None:
-        """Take the status, after the headers. Answers of 1xx precede the real one."""
-        if status < 200:
-            self.headers.clear()
-            return
-        self.status, self._begun = status, True
-        if self._to_head:
-            self._complete = True
-            return
-        names = {name.lower() for name, _ in self.headers}
-        framed = status in _NO_BODY or b"content-length" in names or b"transfer-encoding" in names
-        self._until_end = not framed
-
-    def add_part(self, part: bytes) -> bool:
-        """Take a part of the body; return whether no more fits."""
-        self._parts.append(part)
-        self._waiting += len(part)
-        return self._waiting > _MOST_WAITING
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the whole answer came."""
-        return self._complete
-
-    def end_message(self) -> None:
-        """Take the end of an answer, or of one of 1xx."""
-        self._complete = self._begun
 
     def end_connection(self, *, cleanly: bool) -> AnswerCutOff | None:
         """Take the end of the connection; return the error that it is."""
@@ -138,14 +89,59 @@ class UpstreamResponse:
             return AnswerCutOff("the answer is not complete")
         return NoAnswer("no answer")
 
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        """Refuse a second answer to one request."""
+        if self._complete:
+            raise ValueError("an answer to no request")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; those after the body are left out."""
+        if not self._begun:
+            self._head += len(name) + len(value)
+            if self._head > _LONGEST_HEAD:
+                raise ValueError("the headers of the answer are too long")
+            self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """Take the status, after the headers. Answers of 1xx precede the real one."""
+        parser = self._connection.parser
+        status = parser.get_status_code()
+        if status < 200:
+            self.headers.clear()
+            return
+        self.status, self._begun = status, True
+        # Not known any more after the end of the answer.
+        self.kept_alive = bool(parser.should_keep_alive())
+        if self._to_head:
+            self._complete = True
+            return
+        names = {name.lower() for name, _ in self.headers}
+        framed = status in _NO_BODY or b"content-length" in names or b"transfer-encoding" in names
+        self._until_end = not framed
+
+    def on_body(self, part: bytes) -> None:
+        """Take a part of the body; read no more while much waits."""
+        self._parts.append(part)
+        self._waiting += len(part)
+        if self._waiting > _MOST_WAITING:
+            self._connection.pause()
+
+    def on_message_complete(self) -> None:
+        """Take the end of an answer, or of one of 1xx."""
+        self._complete = self._begun
+
 
 class UpstreamConnection(asyncio.Protocol):
-    """A connection.
+    """A connection, with the parser of the answer to the last request.
 
     Args:
         read_seconds: the longest wait for the next bytes of an answer.
         release: is called with a connection that can take the next request.
     """
+
+    parser: HttpResponseParser
 
     def __init__(self, read_seconds: float, release: "Callable[[UpstreamConnection], None]") -> None:
         self.closed = False
@@ -154,7 +150,6 @@ class UpstreamConnection(asyncio.Protocol):
         self._seconds, self._release = read_seconds, release
         self._loop = asyncio.get_running_loop()
         self._transport: Transport | None = None
-        self._parser = HttpResponseParser(self)
         self._response: UpstreamResponse | None = None
         self._error: BaseException | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -177,13 +172,12 @@ class UpstreamConnection(asyncio.Protocol):
         Args:
             head: the first line and the headers.
             chunked: a body that comes in parts is sent in chunks; else ``head`` has its length.
-            to_head: the request is HEAD, whose answer has no body.
             kept: the connection may take another request later.
-
-        Raises: as ``UpstreamResponse.wait_for_head``.
         """
         assert self._transport is not None
         self._response = response = UpstreamResponse(self, to_head=to_head)
+        # After an answer to HEAD the parser before waits for a body that does not come.
+        self.parser = HttpResponseParser(response)
         self._kept = kept
         if body is None or isinstance(body, bytes):
             # A long body is not copied.
@@ -207,18 +201,13 @@ class UpstreamConnection(asyncio.Protocol):
         if sending is not None:
             whole = whole and sending.done()
             sending.cancel()
-        if self._response is None:
+        response, self._response = self._response, None
+        if response is None or self.closed:
             return
-        to_head, self._response = self._response._to_head, None  # noqa: SLF001 - its own
-        if self.closed:
-            return
-        if not (whole and self._kept):
+        if whole and self._kept and response.kept_alive:
+            self._release(self)
+        else:
             self.close()
-            return
-        if to_head:
-            # The parser waits for a body that does not come.
-            self._parser = HttpResponseParser(self)
-        self._release(self)
 
     def close(self) -> None:
         """Close the connection at once."""
@@ -226,17 +215,18 @@ class UpstreamConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def pause(self) -> None:
+        """Read no more from the connection."""
+        if self._transport is not None:
+            self._transport.pause_reading()
+
     def resume(self) -> None:
         """Read from the connection again."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
     async def wait(self) -> None:
-        """Wait for the next bytes of the answer.
-
-        Raises:
-            AnswerCutOff, TimeoutError: they don't come.
-        """
+        """Wait for the next bytes of the answer; raise ``AnswerCutOff`` or ``TimeoutError``."""
         if self._error is not None:
             raise self._error
         self._waiter = self._loop.create_future()
@@ -264,7 +254,7 @@ class UpstreamConnection(asyncio.Protocol):
             self.close()
             return
         try:
-            self._parser.feed_data(data)
+            self.parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
             self._fail(AnswerCutOff(f"this is not HTTP: {type(error).__name__}"))
             self.close()
@@ -292,35 +282,6 @@ class UpstreamConnection(asyncio.Protocol):
         writable, self._writable = self._writable, None
         if writable is not None and not writable.done():
             writable.set_result(None)
-
-    # What the parser calls.
-
-    def on_message_begin(self) -> None:
-        """Refuse a second answer to one request."""
-        if self._response is None or self._response.is_complete:
-            raise ValueError("an answer to no request")
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Pass a header on to the answer."""
-        if self._response is not None:
-            self._response.add_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        """Pass the status on to the answer."""
-        if self._response is not None:
-            self._response.begin_body(self._parser.get_status_code())
-            # Not known any more after the end of the answer.
-            self._kept = self._kept and bool(self._parser.should_keep_alive())
-
-    def on_body(self, part: bytes) -> None:
-        """Pass a part of the body on to the answer."""
-        if self._response is not None and self._response.add_part(part) and self._transport is not None:
-            self._transport.pause_reading()
-
-    def on_message_complete(self) -> None:
-        """Pass the end on to the answer."""
-        if self._response is not None:
-            self._response.end_message()
 
     async def _send(self, body: AsyncIterator[bytes], *, chunked: bool) -> None:
         """Send a body as it comes."""

@@ -3,8 +3,7 @@
 from typing import Any
 
 from shinglefold.errors import ConfigError, chain, suggest
-from shinglefold.gateway.pages.parameters import PageParameters
-from shinglefold.gateway.pages.shared import Shared
+from shinglefold.gateway.pages.shared import PageParameters, Shared
 from shinglefold.sketch import (
     Advice,
     Requirements,
@@ -20,11 +19,7 @@ _MOST_DOCUMENTS = 10**12
 
 
 def adviser_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
-    """Return the preset that meets requirements, and the probability that it and the index find pairs.
-
-    Raises:
-        ConfigError: a parameter is not valid.
-    """
+    """Return the preset that meets requirements, and the probability that it and the index find pairs."""
     usual = Requirements()
     widths = preset_widths()
     width = given.count("width", widths[0] if 2 not in widths else 2, 1, 10)

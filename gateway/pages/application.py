@@ -32,8 +32,7 @@ from shinglefold.gateway.access import AccessToken
 from shinglefold.gateway.pages import adviser_page, compare_page, groups_page, recipe_page, search_page
 from shinglefold.gateway.pages.guard import PageGuard
 from shinglefold.gateway.pages.messages import LANGUAGES, Messages, chosen_language
-from shinglefold.gateway.pages.parameters import PageParameters, address
-from shinglefold.gateway.pages.shared import Shared, without_backquotes
+from shinglefold.gateway.pages.shared import PageParameters, Shared, address, without_backquotes
 
 _LOGGER = logging.getLogger(__name__)
 _MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}

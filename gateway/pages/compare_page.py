@@ -7,8 +7,7 @@ from typing import Any
 from shinglefold.api import FoldedIndex
 from shinglefold.errors import ConfigError
 from shinglefold.gateway.pages.documents import document_json
-from shinglefold.gateway.pages.parameters import PageParameters
-from shinglefold.gateway.pages.shared import Shared
+from shinglefold.gateway.pages.shared import PageParameters, Shared
 from shinglefold.ingest.processors.texts import NeverDiffer
 from shinglefold.offline.compare_texts import Comparison, compare_texts
 from shinglefold.passages.alignment import Passage, covered_shares, find_passages
@@ -37,12 +36,7 @@ class MarkedRange:
 
 
 def compare_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
-    """Return what two documents, or two texts, have in common; ``answer`` is None if none are given.
-
-    Raises:
-        ConfigError: one of the two is missing.
-        InputError: there is no such document, or it has no fingerprint.
-    """
+    """Return what two documents, or two texts, have in common; ``answer`` is None if none are given."""
     ids = {name: given.word(name) for name in ("a", "b")}
     indices = {name: given.word(f"index_{name}") for name in ("a", "b")}
     texts = {name: given.text(f"text_{name}") for name in ("a", "b")}

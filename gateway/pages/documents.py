@@ -76,11 +76,7 @@ def _found_pieces(fragment: str) -> Iterator[Piece]:
 
 
 def passage_pieces(side: Mapping[str, Any]) -> list[Piece]:
-    """Return one side of a passage in pieces; marks those that the other side lacks, and cuts long ones.
-
-    Args:
-        side: as ``matched_passages`` returns it.
-    """
+    """Return one side of a passage in pieces; marks those that the other side lacks, and cuts long ones."""
     text, begin, at = side["text"], side["start"], 0
     pieces: list[Piece] = []
     for mark in side["differing"]:

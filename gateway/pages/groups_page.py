@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from shinglefold.gateway.pages.parameters import PageParameters
-from shinglefold.gateway.pages.shared import Shared
+from shinglefold.gateway.pages.shared import PageParameters, Shared
 from shinglefold.grouping.report import GroupReport, ReportFields, make_report
 from shinglefold.rerank.index_fields import check_fields
 
@@ -14,9 +13,6 @@ _MOST, _LIMIT = 10, 100
 
 def groups_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
     """Return a report of the groups.
-
-    Raises:
-        ConfigError: the index has no group numbers, or no such field.
 
     Cost: a scan of all documents that reads a few fields, at most once a minute for the same fields.
     """

@@ -4,8 +4,7 @@ from typing import Any
 
 from shinglefold.api import FoldedIndex
 from shinglefold.errors import chain, suggest
-from shinglefold.gateway.pages.parameters import PageParameters
-from shinglefold.gateway.pages.shared import Shared
+from shinglefold.gateway.pages.shared import PageParameters, Shared
 from shinglefold.maintenance import Diagnosis, IndexStatistics, statistics
 
 PARAMETERS = ("examine",)

@@ -6,8 +6,7 @@ from typing import Any
 from shinglefold.api import FoldedIndex
 from shinglefold.api.text_query import default_fields, search_body
 from shinglefold.gateway.pages.documents import FOUND, document_json, passage_pieces, snippet
-from shinglefold.gateway.pages.parameters import PageParameters
-from shinglefold.gateway.pages.shared import Shared
+from shinglefold.gateway.pages.shared import PageParameters, Shared
 from shinglefold.rerank import duplicates, matched_passages
 from shinglefold.rerank.hits import identity
 
@@ -23,12 +22,7 @@ Hit = Mapping[str, Any]
 
 
 def search_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
-    """Return a search before and after folding; ``answer`` is None without words to search for.
-
-    Raises:
-        ConfigError: a parameter is not valid.
-        EngineError: the engine refuses, or does not answer.
-    """
+    """Return a search before and after folding; ``answer`` is None without words to search for."""
     words = given.word("q")
     start, size = given.count("from", 0, 0, _DEEPEST), given.count("size", _SIZE, 1, _MOST)
     dedup = {

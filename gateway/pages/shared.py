@@ -1,15 +1,21 @@
-"""State that the pages of one index share: the index, completion of commands, and cached slow results."""
+"""What pages share: the index, cached slow results, completion of commands, and parameters of a request."""
 
-from collections.abc import Callable, Hashable
+import math
+from collections.abc import Callable, Collection, Hashable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
 from typing import Any
+from urllib.parse import urlencode
 
 from shinglefold.api import FoldedIndex
-from shinglefold.errors import EngineUnavailable, complete_commands
+from shinglefold.errors import ConfigError, EngineUnavailable, complete_commands, shorten
 
+#: Parameters of every page.
+_COMMON = ("lang", "format")
+#: The most characters of a parameter that names something; texts may be longer.
+_LONGEST = 2_000
 _SECONDS = 60.0
 #: The most results that are kept, and that are made at the same time.
 _MOST, _AT_ONCE = 16, 2
@@ -24,11 +30,7 @@ class Recent:
         self._made: dict[Hashable, tuple[float, Future[Any]]] = {}
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever it makes
-        """Return the result of the last minute, else a new one; concurrent callers wait for the same one.
-
-        Raises:
-            EngineUnavailable: too many others are being made.
-        """
+        """Return the result of the last minute, else a new one; concurrent callers wait for the same one."""
         future: Future[Any] = Future()
         with self._lock:
             now = monotonic()
@@ -78,3 +80,58 @@ class Shared:
     def once(self, kind: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever it makes
         """Return a result of the last minute, else a new one; see ``Recent``."""
         return self.recent.get((self.index.name, self.reader, kind), make)
+
+
+class PageParameters:
+    """The parameters of one request; raises ``ConfigError`` for a name that the page does not know."""
+
+    def __init__(self, given: Mapping[str, str], known: Collection[str]) -> None:
+        self._given = given
+        for name in given:
+            if name not in known and name not in _COMMON:
+                raise ConfigError.unknown("parameter of this page", name, sorted({*known, *_COMMON}))
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a parameter as it is given, also a long one."""
+        return self._given.get(name) or default
+
+    def word(self, name: str, default: str = "") -> str:
+        """Return a parameter that names something, without surrounding space; refuse a long one."""
+        found = self.text(name, default)
+        if len(found) > _LONGEST:
+            raise ConfigError(f"{name} has {len(found):,} characters; give at most {_LONGEST:,}")
+        return found.strip()
+
+    def count(self, name: str, default: int, low: int, high: int) -> int:
+        """Return a whole number; raise ``ConfigError`` if it is none, or out of range."""
+        given = self.word(name)
+        if not given:
+            return default
+        # int() also reads digits of other scripts, and underscores.
+        if not (given.isascii() and given.isdigit() and len(given) <= 18 and low <= int(given) <= high):
+            raise ConfigError(f"{name}={shorten(given)}: expected a whole number from {low:,} to {high:,}")
+        return int(given)
+
+    def number(self, name: str, default: float, low: float, high: float) -> float:
+        """Return a number between two others, both excluded unless they are the default."""
+        given = self.word(name)
+        if not given:
+            return default
+        try:
+            found = float(given.replace(",", "."))
+        except ValueError:
+            found = math.nan
+        if not low < found < high:
+            raise ConfigError(f"{name}={shorten(given)}: expected a number between {low:g} and {high:g}")
+        return found
+
+    def flag(self, name: str) -> bool:
+        """Return whether a parameter is set."""
+        return self.word(name) not in ("", "0", "false")
+
+
+def address(path: str, parameters: Mapping[str, object]) -> str:
+    """Return a path with those parameters that have a value."""
+    given = {name: str(value) for name, value in parameters.items() if value not in (None, "", False)}
+    # A stored id may have half a surrogate pair, which no address can have.
+    return f"{path}?{urlencode(given, errors='replace')}" if given else path

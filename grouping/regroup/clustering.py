@@ -13,7 +13,7 @@ from shinglefold.grouping.regroup.options import RegroupOptions
 from shinglefold.grouping.regroup.text_verdicts import ALIKE, APART, UNKNOWN, Verdicts
 from shinglefold.model.scheme import Decision, Scheme
 from shinglefold.model.values import Int64s
-from shinglefold.rerank.fold.uncertain_pairs import uncertain_range
+from shinglefold.rerank.fold.matcher import uncertain_range
 from shinglefold.sketch import DisjointSets, connected, iter_pairs, leader_clusters
 from shinglefold.sketch.b_bit_minhash import Floats
 

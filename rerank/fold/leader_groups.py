@@ -73,8 +73,7 @@ class Neighbours:
                 break
             near[part] = found
         rows = rows[: len(near)]
-        decide = self._matcher.decide_dense if is_dense(near) else self._matcher.decide_sparse
-        return rows, begin, decide(near, self._block, rows, self._block, begin)
+        return rows, begin, self._matcher.decide(near, self._block, rows, self._block, begin)
 
 
 def leader_groups(matcher: Matcher, block: Compared, waiting: list[int]) -> Iterator[LeaderGroups]:

@@ -1,18 +1,26 @@
-"""Decides which hits match under one request, comparing a few hits with many at a time."""
+"""Decides which hits match under one request, or may by their texts; compares a few with many at a time."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError
-from shinglefold.model.scheme import Scheme
+from shinglefold.model.scheme import Decision, Scheme
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.rerank.hits import FingerprintColumns
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.sketch import agreement_rows, bit_planes, differing, estimate, length_ratio
+from shinglefold.sketch import (
+    agreement_rows,
+    bit_planes,
+    differing,
+    estimate,
+    least_estimate,
+    length_ratio,
+    standard_error,
+)
 
 Mask = NDArray[np.bool_]
 #: The number of rows compared at a time, so that intermediate results stay in the processor's cache.
@@ -24,6 +32,8 @@ _FEW_PAIRS = 1 << 13
 _DEVIATIONS = 5
 #: With at most this many candidates per hit, they are decided one by one.
 _DENSE = 16
+#: A pair is uncertain if its estimate is at most this many standard errors above the threshold.
+_UNCERTAIN_ERRORS = 2.0
 #: Attributes derived from the signatures, a column for each hit.
 _PLANES = ("plane", "planes")
 
@@ -141,8 +151,7 @@ class Matcher:
         for at in range(0, len(rows), ROWS):
             part = rows[at : at + ROWS]
             near = self.candidates(ones, part, others, begin)
-            decide = self.decide_dense if is_dense(near) else self.decide_sparse
-            found.append(decide(near, ones, part, others, begin))
+            found.append(self.decide(near, ones, part, others, begin))
         return np.concatenate(found)
 
     def candidates(self, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
@@ -158,11 +167,7 @@ class Matcher:
         return _without_self(near, ones, rows, others, begin)
 
     def later_candidates(self, block: Compared, begin: int, end: int) -> Mask:
-        """Return which later hits may match each hit from ``begin`` to ``end`` by their signatures.
-
-        Returns:
-            bool (end − begin, n − begin).
-        """
+        """Return which later hits may match each from ``begin`` to ``end``: bool (end − begin, n − begin)."""
         plane = block.plane[:, : self.sufficient_words]
         count = end - begin
         if self.need:
@@ -174,6 +179,11 @@ class Matcher:
         places = np.arange(count)
         near[:, :count] &= places > places[:, None]
         return near
+
+    def decide(self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
+        """Return which candidates match. Writes to ``near``."""
+        decide = self.decide_dense if is_dense(near) else self.decide_sparse
+        return decide(near, ones, rows, others, begin)
 
     def decide_dense(self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
         """Return which candidates match, comparing all pairs at once; for many candidates."""
@@ -230,11 +240,7 @@ class Matcher:
     def matches_of_pairs(
         self, prints: FingerprintColumns, one: Int64s, other: Int64s, agreeing: NDArray[np.integer[Any]]
     ) -> Mask:
-        """Return which of these pairs of hits match: bool (P,).
-
-        Args:
-            agreeing: the number of agreeing values of each pair.
-        """
+        """Return which of these pairs match, given how many of their values agree: bool (P,)."""
         near = self._comparable(prints, one, prints, other) & (agreeing >= self.need)
         if self.min_shared:
             words = [set(own) for own in prints.keywords]
@@ -245,8 +251,7 @@ class Matcher:
         for column, span in enumerate(self.spans):
             near &= np.abs(prints.scopes[one, column] - prints.scopes[other, column]) <= span
         if prints.facts is not None:
-            here, there = prints.facts[one], prints.facts[other]
-            near &= (here == there) | (here == 0) | (there == 0)
+            near &= _facts_agree(prints.facts[one], prints.facts[other])
         return near
 
     def at(self, resemblance: float) -> "Matcher":
@@ -285,9 +290,12 @@ def without_other_facts(
     """Return pairs without those whose facts differ; a hit without facts differs from none."""
     if ones.facts is None or others.facts is None:
         return near
-    here, there = ones.facts[rows, None], others.facts[None, begin:]
-    kept: Mask = near & ((here == there) | (here == 0) | (there == 0))
-    return kept
+    return near & _facts_agree(ones.facts[rows, None], others.facts[None, begin:])
+
+
+def _facts_agree(here: NDArray[np.int32], there: NDArray[np.int32]) -> Mask:
+    agree: Mask = (here == there) | (here == 0) | (there == 0)
+    return agree
 
 
 def nonzero(near: Mask) -> tuple[Int64s, Int64s]:
@@ -360,3 +368,37 @@ def _shared(ones: FingerprintColumns, rows: Int64s, others: Compared, begin: int
         for word in set(ones.keywords[place]):
             counts[row, others.places.get(word, [])] += np.uint16(1)
     return counts[:, begin:]
+
+
+class UncertaintyBand(NamedTuple):
+    """The range of estimates in which texts decide a pair.
+
+    ``possible``: matches from the least estimate at which texts can still be alike. A limit of
+    two standard errors below the threshold would miss as many copies as it finds.
+    ``sure``: matches from two standard errors above the threshold.
+    """
+
+    possible: Matcher
+    sure: Matcher
+
+    @classmethod
+    def of(cls, scheme: Scheme, options: FoldOptions) -> "UncertaintyBand | None":
+        """Return the band of a decision; None if no resemblance is required."""
+        given = options.min_resemblance
+        least = scheme.decision.min_resemblance if given is None else given
+        return None if least <= 0 else _band(Matcher.of(scheme, options), scheme, scheme.decision, least)
+
+
+@lru_cache(16)
+def _band(matcher: Matcher, scheme: Scheme, decision: Decision, least: float) -> UncertaintyBand:
+    """Return the band; ``decision`` is part of the cache key, because equal schemes may differ in it."""
+    low, most = uncertain_range(scheme, least)
+    return UncertaintyBand(matcher.at(low), matcher.at(most))
+
+
+def uncertain_range(scheme: Scheme, least: float) -> tuple[float, float]:
+    """Return the range of estimates in which texts decide, for a threshold."""
+    decision, sketch = scheme.decision, scheme.sketch
+    width = max(sketch.word_width, sketch.char_width)
+    low = min(least, max(1e-9, least_estimate(decision.min_similarity, width, sketch)))
+    return low, min(1.0, least + _UNCERTAIN_ERRORS * standard_error(least, sketch.values, sketch.bits))

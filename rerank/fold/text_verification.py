@@ -72,19 +72,10 @@ class _Dictionaries:
 
         return Canonicalizer.as_written(self._scheme), self._given or Canonicalizer.of(self._scheme)
 
-    def forget(self) -> None:
-        """Clear the caches."""
-        for cache in (self._written, self._tokens, self._verdicts, self._digests):
-            cache.clear()
-
     def alike(
         self, pairs: Sequence[_Names], texts: Mapping[bytes, str], least: float
     ) -> list[tuple[bool, float]]:
-        """Return for each pair of texts whether they match, and their similarity; NaN if one is too long.
-
-        Args:
-            texts: the texts by their hashes.
-        """
+        """Return for each pair of texts whether they match, and their similarity; NaN if one is too long."""
         cache = self._verdicts
         verdicts = {pair: found for pair in pairs if (found := cache.get((pair, least))) is not None}
         new = [pair for pair in dict.fromkeys(pairs) if pair not in verdicts]
@@ -176,11 +167,7 @@ class TextStage:
         return self.scheme.decision.min_similarity
 
     def ready(self) -> bool:
-        """Load the dictionaries and return whether that worked.
-
-        Raises:
-            ShinglefoldError: one is missing or has another version, and the caller requires texts.
-        """
+        """Load the dictionaries and return whether that worked; raise if the caller requires texts."""
         try:
             return bool(self._dictionaries.both)
         except ShinglefoldError as error:
@@ -369,8 +356,3 @@ class TextStages:
             self._dictionaries[scheme.id] = _Dictionaries(scheme, self._canonicalizer)
         signed = SignedTexts.of(mappings)
         return TextStage(scheme, fields, self._dictionaries[scheme.id], wanted, by_index, signed)
-
-    def forget(self) -> None:
-        """Clear the caches of all schemes."""
-        for dictionaries in self._dictionaries.values():
-            dictionaries.forget()

@@ -4,23 +4,20 @@ The texts decide the uncertain pairs; ``apply_text_verdicts`` changes the groups
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import combinations, compress, product
 from typing import NamedTuple
 
 import numpy as np
 
-from shinglefold.model.scheme import Decision, Scheme
+from shinglefold.model.scheme import Scheme
 from shinglefold.rerank.fold.clustering import Group
-from shinglefold.rerank.fold.matcher import Matcher
+from shinglefold.rerank.fold.matcher import UncertaintyBand
 from shinglefold.rerank.hits import FingerprintColumns
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.sketch import agreement_rows, least_estimate, standard_error
+from shinglefold.sketch import agreement_rows, least_estimate
 
 #: Two hits of a page by their positions, in ascending order.
 Pair = tuple[int, int]
-#: A pair is uncertain if its estimate is at most this many standard errors above the threshold.
-UNCERTAIN_ERRORS = 2.0
 
 
 class DecidedGroups(NamedTuple):
@@ -112,40 +109,6 @@ def _join(groups: list[Group], group: Group, verdicts: Mapping[Pair, bool]) -> N
 
 def _pair(one: int, other: int) -> Pair:
     return (one, other) if one < other else (other, one)
-
-
-class UncertaintyBand(NamedTuple):
-    """The range of estimates in which texts decide a pair.
-
-    ``possible``: matches from the least estimate at which texts can still be alike. A limit of
-    two standard errors below the threshold would miss as many copies as it finds.
-    ``sure``: matches from two standard errors above the threshold.
-    """
-
-    possible: Matcher
-    sure: Matcher
-
-    @classmethod
-    def of(cls, scheme: Scheme, options: FoldOptions) -> "UncertaintyBand | None":
-        """Return the band of a decision; None if no resemblance is required."""
-        given = options.min_resemblance
-        least = scheme.decision.min_resemblance if given is None else given
-        return None if least <= 0 else _band(Matcher.of(scheme, options), scheme, scheme.decision, least)
-
-
-@lru_cache(16)
-def _band(matcher: Matcher, scheme: Scheme, decision: Decision, least: float) -> UncertaintyBand:
-    """Return the band; ``decision`` is part of the cache key, because equal schemes may differ in it."""
-    low, most = uncertain_range(scheme, least)
-    return UncertaintyBand(matcher.at(low), matcher.at(most))
-
-
-def uncertain_range(scheme: Scheme, least: float) -> tuple[float, float]:
-    """Return the range of estimates in which texts decide, for a threshold."""
-    decision, sketch = scheme.decision, scheme.sketch
-    width = max(sketch.word_width, sketch.char_width)
-    low = min(least, max(1e-9, least_estimate(decision.min_similarity, width, sketch)))
-    return low, min(1.0, least + UNCERTAIN_ERRORS * standard_error(least, sketch.values, sketch.bits))
 
 
 def _hopeful(scheme: Scheme) -> float:

@@ -1,7 +1,7 @@
 """Requests of native pages: what the engine can collapse by group number, and how groups are counted."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -91,11 +91,7 @@ def query_parts(body: Mapping[str, Any]) -> JSON:
 
 
 def page_request(body: Mapping[str, Any], options: FoldOptions, dedup: str, counting: JSON) -> JSON:
-    """Return a request that lets the engine collapse by group number.
-
-    Args:
-        counting: the aggregations that count groups.
-    """
+    """Return a request that lets the engine collapse by group number, with aggregations that count groups."""
     field = group_field(dedup)
     request = {key: value for key, value in body.items() if key not in _AGGREGATIONS}
     aggregations = _aggregations(body)
@@ -208,6 +204,7 @@ class ResultSizes:
         self._leaning.put(index, max(-_CHANGE_AFTER, min(_CHANGE_AFTER - 1, leaning)))
 
 
+@dataclass(eq=False)
 class GroupCounter:
     """Counts the groups of a page, with as few requests as possible.
 
@@ -228,48 +225,41 @@ class GroupCounter:
             either: the engine would visit every hit.
     """
 
-    def __init__(
-        self,
-        index: str | None,
-        body: Mapping[str, Any],
-        dedup: str,
-        partial: PartialAnswer,
-        *,
-        sizes: ResultSizes,
-        attached: bool,
-        samples: bool,
-    ) -> None:
-        self._index, self._body, self._dedup = index, body, dedup
-        self._partial = partial
-        self._sizes = sizes
-        self._attached = attached
-        self._samples = samples
-        few = samples and sizes.few(index)
-        self._sampled = few and not attached
+    index: str | None
+    body: Mapping[str, Any]
+    dedup: str
+    partial: PartialAnswer
+    sizes: ResultSizes
+    attached: bool
+    samples: bool
+
+    def __post_init__(self) -> None:
+        few = self.samples and self.sizes.few(self.index)
+        self._sampled = few and not self.attached
         self.aggregations: JSON = {}
         self.extra: list[JSON] = []
         if self._sampled:
-            self.aggregations = _sample(dedup)
-        elif body.get("track_total_hits") is not False:
+            self.aggregations = _sample(self.dedup)
+        elif self.body.get("track_total_hits") is not False:
             if few:
-                self.aggregations = _distinct(dedup)
+                self.aggregations = _distinct(self.dedup)
             else:
                 self.extra.append(self._total_request())
 
     def counted(self, answer: JSON, extra: Sequence[JSON], groups: Sequence[int]) -> Steps[GroupCounts]:
         """Return the counts of a page from its answers, with further requests if necessary."""
         for one in extra:
-            self._partial.note(one)
+            self.partial.note(one)
         if self._sampled:
             return (yield from self._by_sample(answer, groups))
-        few = self._samples and _is_few(answer)
+        few = self.samples and _is_few(answer)
         # If the answer has no total, the result counts as small, so that the next search tries a sample.
-        self._sizes.note(self._index, few=few is not False)
+        self.sizes.note(self.index, few=few is not False)
         total = _read_distinct(extra[0] if extra else answer)
-        if self._attached or not groups:
+        if self.attached or not groups:
             return GroupCounts({}, total)
         if few:
-            (counts,) = yield from self._search([count_request(self._body, _sample(self._dedup))])
+            (counts,) = yield from self._search([count_request(self.body, _sample(self.dedup))])
             if (found := _read_sample(counts)) is not None:
                 return found
         (counts,) = yield from self._search([self._members_request(groups)])
@@ -277,10 +267,10 @@ class GroupCounter:
 
     def _by_sample(self, answer: JSON, groups: Sequence[int]) -> Steps[GroupCounts]:
         found = _read_sample(answer)
-        self._sizes.note(self._index, few=found is not None)
+        self.sizes.note(self.index, few=found is not None)
         if found is not None:
             return found
-        bodies = [] if self._body.get("track_total_hits") is False else [self._total_request()]
+        bodies = [] if self.body.get("track_total_hits") is False else [self._total_request()]
         if groups:
             bodies.append(self._members_request(groups))
         answers = yield from self._search(bodies)
@@ -288,22 +278,22 @@ class GroupCounter:
         return GroupCounts(members, _read_distinct(answers[0]) if answers else None)
 
     def _search(self, bodies: Sequence[JSON]) -> Steps[list[JSON]]:
-        answers = yield from search_all(self._index, bodies)
+        answers = yield from search_all(self.index, bodies)
         for answer in answers:
-            self._partial.note(answer)
+            self.partial.note(answer)
         return answers
 
     def _total_request(self) -> JSON:
-        return count_request(self._body, _distinct(self._dedup))
+        return count_request(self.body, _distinct(self.dedup))
 
     def _members_request(self, groups: Sequence[int]) -> JSON:
         """Return the request that counts the results in these groups, which have few documents."""
-        field = group_field(self._dedup)
+        field = group_field(self.dedup)
         chosen = {"terms": {field: list(groups)}}
-        query = query_parts(self._body).get("query")
+        query = query_parts(self.body).get("query")
         within = {"bool": {"filter": [chosen] if query is None else [query, chosen]}}
         counted = {_SHARED: {"terms": {"field": field, "size": len(groups)}}}
-        return count_request({**self._body, "query": within}, counted)
+        return count_request({**self.body, "query": within}, counted)
 
 
 def aggregation(aggregations: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:

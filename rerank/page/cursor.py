@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from secrets import token_bytes
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.errors import ConfigError
 from shinglefold.rerank.hits import Hit
-from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.fold_options import SearchRequest
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -76,13 +75,9 @@ class Cursor:
 
 
 def encrypt_cursor(cursor: Cursor, key: bytes) -> str:
-    """Encrypt and authenticate a cursor.
+    """Encrypt and authenticate a cursor, as text of at most ``LONGEST`` characters.
 
-    Returns:
-        text of at most ``LONGEST`` characters; if it would be longer, the oldest hits shown are left out.
-
-    Raises:
-        ConfigError: a sort value alone is too long.
+    The oldest hits shown are left out if it would be longer.
     """
     while True:
         text = _encrypt(cursor, key)
@@ -98,11 +93,7 @@ def encrypt_cursor(cursor: Cursor, key: bytes) -> str:
 
 
 def decrypt_cursor(text: str, key: bytes) -> Cursor:
-    """Decrypt a cursor that ``encrypt_cursor`` encrypted.
-
-    Raises:
-        ConfigError: the text was changed, or sealed with another key.
-    """
+    """Decrypt a cursor that ``encrypt_cursor`` encrypted; refuse one that was changed."""
     from cryptography.exceptions import InvalidTag
 
     try:
@@ -132,22 +123,12 @@ def _cipher(key: bytes) -> "AESGCM":
     return AESGCM(blake2b(key, digest_size=32, person=b"cursor").digest())
 
 
-def request_digest(
-    index: str | None,
-    body: Mapping[str, Any],
-    options: FoldOptions,
-    scheme: str,
-    url: Mapping[str, Any] = MappingProxyType({}),
-) -> str:
-    """Return a digest of everything that decides the hits of a search and how they fold.
-
-    Args:
-        url: the URL parameters of the search.
-    """
-    kept = {name: value for name, value in body.items() if name not in _FREE_KEYS}
-    chosen = {name: value for name, value in asdict(options).items() if name not in _FREE_OPTIONS}
-    parts: list[object] = [index, kept, chosen, scheme]
-    if url:
-        parts.append({name: str(value) for name, value in url.items()})
+def request_digest(request: SearchRequest, scheme: str) -> str:
+    """Return a digest of everything that decides the hits of a search and how they fold."""
+    kept = {name: value for name, value in request.body.items() if name not in _FREE_KEYS}
+    chosen = {name: value for name, value in asdict(request.options).items() if name not in _FREE_OPTIONS}
+    parts: list[object] = [request.index, kept, chosen, scheme]
+    if request.url:
+        parts.append({name: str(value) for name, value in request.url.items()})
     text = json.dumps(parts, sort_keys=True, default=str)
     return blake2b(text.encode(), digest_size=12).hexdigest()

@@ -150,7 +150,7 @@ def _needs_query(body: Mapping[str, Any]) -> bool:
     return any(key in body for key in _QUERY_KEYS) or adds_to_hits(body.get("query"))
 
 
-def fetch_hits(reading: "WindowReader", places: Sequence[int], index: str | None) -> Steps[dict[int, JSON]]:
+def fetch_hits(reading: "WindowReader", places: Sequence[int]) -> Steps[dict[int, JSON]]:
     """Return hits with everything that the request returns; vanished ones are left out if reading stays.
 
     Raises:
@@ -164,9 +164,9 @@ def fetch_hits(reading: "WindowReader", places: Sequence[int], index: str | None
     if reading.completely:
         values: dict[int, JSON] = {}
         if formatted:
-            values = yield from _by_id(reading, {"sort": body["sort"]}, places, index, source=False)
+            values = yield from _by_id(reading, {"sort": body["sort"]}, places, source=False)
         return {at: _as_requested(reading, hits[at], keys, formatted, values.get(at, {})) for at in places}
-    found = yield from _by_id(reading, reading.body, places, index, source=None)
+    found = yield from _by_id(reading, reading.body, places, source=None)
     return {at: _with_ranking(hits[at], hit, keys, formatted, hit) for at, hit in found.items()}
 
 
@@ -174,12 +174,11 @@ def _by_id(
     reading: "WindowReader",
     body: Mapping[str, Any],
     places: Sequence[int],
-    index: str | None,
     *,
     source: Any,  # noqa: ANN401 - JSON
 ) -> Steps[dict[int, JSON]]:
     if are_numbered(reading.hits):
-        return (yield from _by_seq_no(reading, body, places, index, source))
+        return (yield from _by_seq_no(reading, body, places, source))
     found: dict[tuple[Any, ...], JSON] = {}
     done = 0
     while done < len(places):
@@ -189,7 +188,6 @@ def _by_id(
             answer = yield from _search_hits(
                 reading,
                 chosen_body(with_ids(body), hits_query(hits, reading.shards), len(hits), source),
-                index,
                 source,
             )
         except WindowTooLarge:
@@ -209,7 +207,6 @@ def _by_seq_no(
     reading: "WindowReader",
     body: Mapping[str, Any],
     places: Sequence[int],
-    index: str | None,
     source: Any,  # noqa: ANN401 - JSON
 ) -> Steps[dict[int, JSON]]:
     found: list[JSON] = []
@@ -217,7 +214,7 @@ def _by_seq_no(
     for begin in range(0, len(places), _AT_ONCE):
         hits = [reading.hits[place] for place in places[begin : begin + _AT_ONCE]]
         try:
-            answer = yield from _search_hits(reading, numbered.request(hits, source), index, source)
+            answer = yield from _search_hits(reading, numbered.request(hits, source), source)
         except WindowTooLarge:
             # Requests by id may be smaller.
             raise AmbiguousSeqNo from None
@@ -228,21 +225,16 @@ def _by_seq_no(
 def _search_hits(
     reading: "WindowReader",
     request: JSON,
-    index: str | None,
     source: Any,  # noqa: ANN401 - JSON
 ) -> Steps[JSON]:
     """Fetch hits that were read before, and record what the answer lacks.
 
     Args:
         source: the fields to compare, as stored; None fetches what is shown, through the search pipeline.
-
-    Raises:
-        WindowTooLarge: the index allows only smaller windows.
-        UnsupportedQuery: a shard rejects what the request returns of its hits.
     """
     if reading.pipeline is not None:
         request = {**request, PIPELINE: reading.pipeline.hits if source is None else NONE}
-    answer: JSON = yield Call("search", reading.under_pit(index, request))
+    answer: JSON = yield Call("search", reading.under_pit(request))
     refuse_small_windows(answer)
     refuse_rejected_hits(answer)
     reading.record_response(answer)
@@ -250,10 +242,10 @@ def _search_hits(
 
 
 def fetch_fields(
-    reading: "WindowReader", places: Sequence[int], index: str | None, fields: Sequence[str]
+    reading: "WindowReader", places: Sequence[int], fields: Sequence[str]
 ) -> Steps[dict[int, JSON]]:
     """Fetch source fields of hits, whatever the filter of the request is."""
-    found = yield from _by_id(reading, {}, places, index, source=list(fields))
+    found = yield from _by_id(reading, {}, places, source=list(fields))
     return {place: hit.get("_source") or {} for place, hit in found.items()}
 
 
@@ -282,9 +274,7 @@ def _with_ranking(hit: Hit, fetched: JSON, keys: slice | None, formatted: Sequen
     return ranked
 
 
-def page_hits(
-    reading: "WindowReader", page: Sequence[JSON], index: str | None
-) -> Steps[tuple[list[JSON], int]]:
+def page_hits(reading: "WindowReader", page: Sequence[JSON]) -> Steps[tuple[list[JSON], int]]:
     """Return the hits shown as the search pipeline leaves them, and how many of them it has cut.
 
     They are found again in the order of the page, so that processors see what they see natively.
@@ -299,7 +289,7 @@ def page_hits(
     body = {name: value for name, value in reading.body.items() if name not in ("query", *_QUERY_KEYS)}
     request = chosen_body(with_ids(body), {"function_score": ranked}, len(page))
     request[PIPELINE] = reading.pipeline.page
-    answer: JSON = yield Call("search", reading.under_pit(index, request))
+    answer: JSON = yield Call("search", reading.under_pit(request))
     reading.record_response(answer)
     known = {identity(hit): (len(page) - at, hit) for at, hit in enumerate(page)}
     result = []
@@ -316,7 +306,6 @@ def set_stale_apart(
     reading: "WindowReader",
     groups: Sequence[Group],
     found: dict[int, JSON],
-    index: str | None,
     prefer: Callable[[Sequence[int]], Sequence[int]],
 ) -> Steps[tuple[Sequence[Group], set[int]]]:
     """Return the groups of a page without stale hits, these as groups of their own, and the stale hits.
@@ -334,7 +323,7 @@ def set_stale_apart(
     stage = reading.stage
     if stage is None or stage.signed is None or reading.options.verify != "text":
         return groups, set()
-    stale = yield from _stale(reading, stage, _in_groups(groups, found), found, index)
+    stale = yield from _stale(reading, stage, _in_groups(groups, found), found)
     asked: set[int] = set()
     while stale:
         apart = sorted(_apart(groups, stale, prefer), key=lambda group: group.members[0])
@@ -342,8 +331,8 @@ def set_stale_apart(
         if not new:
             return apart, stale
         asked |= set(new)
-        found |= yield from fetch_hits(reading, new, index)
-        stale |= yield from _stale(reading, stage, _in_groups(apart, set(new) & found.keys()), found, index)
+        found |= yield from fetch_hits(reading, new)
+        stale |= yield from _stale(reading, stage, _in_groups(apart, set(new) & found.keys()), found)
     return groups, stale
 
 
@@ -357,14 +346,13 @@ def _stale(
     stage: "TextStage",
     places: Sequence[int],
     found: Mapping[int, JSON],
-    index: str | None,
 ) -> Steps[set[int]]:
     """Return those of some hits whose fingerprint is of another text; read texts that the request hides."""
     shown = read_source_filter(reading.body.get("_source"))
     if all(map(shown.shows, stage.sources)):
         sources: Mapping[int, JSON] = {at: found[at].get("_source") or {} for at in places}
     else:
-        sources = (yield from fetch_fields(reading, places, index, stage.sources)) if places else {}
+        sources = (yield from fetch_fields(reading, places, stage.sources)) if places else {}
     digests = {at: stored_fingerprint(reading.hits[at], reading.field).get("digest") for at in sources}
     return stage.stale(
         {at: (source, str(digest[0])) for at, source in sources.items() if (digest := digests[at])}

@@ -27,13 +27,13 @@ _CANDIDATES = 100
 _SHOWN = ("_source", "fields", "version", "seq_no_primary_term")
 
 
-def inner_hits_of(reading: WindowReader, groups: Sequence[Group], index: str | None) -> Steps[list[JSON]]:
+def inner_hits_of(reading: WindowReader, groups: Sequence[Group]) -> Steps[list[JSON]]:
     """Return for each group the hits of every ``inner_hits`` of the request, by name."""
     found: list[JSON] = [{} for _ in groups]
     wanted = [(place, group, one) for place, group in enumerate(groups) for one in reading.options.inner_hits]
     for begin in range(0, len(wanted), _AT_ONCE):
         part = wanted[begin : begin + _AT_ONCE]
-        searches = [reading.under_pit(index, _body(reading, group, one)) for _, group, one in part]
+        searches = [reading.under_pit(_body(reading, group, one)) for _, group, one in part]
         answers = yield Call("msearch", (searches,))
         for (place, group, one), answer in zip(part, answers, strict=True):
             if isinstance(answer, BaseException):
@@ -111,7 +111,7 @@ class _Copies(NamedTuple):
 
 
 def with_copies(
-    reading: WindowReader, groups: Sequence[Group], page: Sequence[JSON], index: str | None
+    reading: WindowReader, groups: Sequence[Group], page: Sequence[JSON]
 ) -> Steps[tuple[list[JSON], JSON]]:
     """Return the hits of a page with copies attached that the query did not find.
 
@@ -123,8 +123,8 @@ def with_copies(
 
     Cost: two requests: the keywords of the representatives, and one ``_msearch`` for the copies.
     """
-    documents = yield from _query_documents(reading, groups, index)
-    found = yield from _find_copies(reading, documents, index)
+    documents = yield from _query_documents(reading, groups)
+    found = yield from _find_copies(reading, documents)
     known = {identity(hit) for hit in reading.hits}
     result, added = [], 0
     for hit, copies in zip(page, found, strict=True):
@@ -135,9 +135,7 @@ def with_copies(
     return result, {"members": added, "incomplete": sum(not copies.complete for copies in found)}
 
 
-def _query_documents(
-    reading: WindowReader, groups: Sequence[Group], index: str | None
-) -> Steps[list[QueryDocument | None]]:
+def _query_documents(reading: WindowReader, groups: Sequence[Group]) -> Steps[list[QueryDocument | None]]:
     """Return each representative as query document; None if it can have no copies."""
     shown = [reading.hits[group.representative] for group in groups]
     if not shown:
@@ -146,7 +144,7 @@ def _query_documents(
     wanted = [f"{reading.field}.supershingles", *texts]
     body = {"query": hits_query(shown, reading.shards), "size": len(shown), "track_total_hits": False}
     body |= {} if reading.pipeline is None else {PIPELINE: NONE}
-    answer = yield Call("search", reading.under_pit(index, {**body, "_source": wanted}))
+    answer = yield Call("search", reading.under_pit({**body, "_source": wanted}))
     refuse_small_windows(answer)
     reading.partial.note(answer)
     sources = {identity(hit): hit.get("_source", {}) for hit in answer["hits"]["hits"]}
@@ -168,9 +166,7 @@ def _query_document(reading: WindowReader, hit: Hit) -> QueryDocument | None:
     return None if seal is not None and not seal.fits(made) else document
 
 
-def _find_copies(
-    reading: WindowReader, documents: Sequence[QueryDocument | None], index: str | None
-) -> Steps[list[_Copies]]:
+def _find_copies(reading: WindowReader, documents: Sequence[QueryDocument | None]) -> Steps[list[_Copies]]:
     options = reading.options
     decision = CandidateDecision(reading.scheme, options, reading.field, reading.seal, reading.stage)
     filters = () if options.member_filter is None else (options.member_filter,)
@@ -181,7 +177,7 @@ def _find_copies(
             seal=reading.seal, scopes=options.scope, filters=filters,
         )  # fmt: skip
         if one and queries:
-            searches.append((one, reading.under_pit(index, _copies_body(reading, queries.ordered))))
+            searches.append((one, reading.under_pit(_copies_body(reading, queries.ordered))))
     answers = (yield Call("msearch", ([search for _, search in searches],))) if searches else []
     for answer in answers:
         if isinstance(answer, EngineError):
@@ -190,7 +186,7 @@ def _find_copies(
         reading.record_response(answer)
     searched = [one for one, _ in searches]
     nominees, _ = decision.nominate(searched, [answer["hits"]["hits"] for answer in answers])
-    name, extra = reading.under_pit(index, {})
+    name, extra = reading.under_pit({})
     source = TextSource(reading.stage, name, reading.shards, reading.partial, extra, dedup=reading.field)
     matches = yield from decide_by_texts(searched, nominees, source)
     found = iter(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, chain, suggest
@@ -28,7 +28,7 @@ from shinglefold.rerank.page.response import KEY, check_not_taken
 from shinglefold.rerank.page.window import StoppedBy
 from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter, rises_by_score, sort_keys
 from shinglefold.rerank.request.bodies import limit_of, narrowable, page_bounds, rank_window
-from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.fold_options import SearchRequest
 from shinglefold.rerank.request.hit_parts import inner_hit_names, without_fields
 from shinglefold.runtime.recent import RecentlyUsed
 
@@ -51,10 +51,7 @@ class GroupCoverage:
         self.sizes = ResultSizes()
 
     def obstacle(self, index: str | None, facts: IndexFacts) -> Steps[str]:
-        """Return why an index can't be searched by group number; empty if it can.
-
-        Cost: one count every half minute.
-        """
+        """Return why an index can't be searched by group number, counted every half minute; else ""."""
         if facts.fields is None:
             return f"the mappings of {index!r} can't be read"
         if name := facts.groupless:
@@ -83,42 +80,29 @@ def _lacking_groups(index: str | None, scheme: str, dedup: str) -> Steps[str]:
     return f"{documents} no group number of the scheme {scheme}; number them: {chain(commands)}"
 
 
-class NativeTarget(NamedTuple):
-    """What a native search needs: what is known of the index, and of its group numbers.
-
-    ``samples``: whether the engine can count within a sample of the results. ``settled``: whether the
-    mappings were just read again.
-    """
-
-    facts: IndexFacts
-    grouped: GroupCoverage
-    samples: bool
-    settled: bool
-
-
 def native_page(
-    index: str | None, body: JSON, options: FoldOptions, target: NativeTarget
+    request: SearchRequest, facts: IndexFacts, grouped: GroupCoverage, *, samples: bool
 ) -> Steps[JSON | str]:
     """Return a page of groups that the engine collapsed, or the reason why it can't.
 
-    Raises:
-        ConfigError: the mode is ``native``, and the engine can't.
-        Outdated: the hits contradict what is known of the index.
+    Args:
+        samples: whether the engine can count within a sample of the results.
     """
+    body, options = request.body, request.options
     check_not_taken(inner_hit_names(body.get("query")), options)
     reasons = list(obstacles(body, options))
-    if not reasons and (lacking := (yield from target.grouped.obstacle(index, target.facts))):
+    if not reasons and (lacking := (yield from grouped.obstacle(request.index, facts))):
         reasons = [lacking]
     if not reasons:
         page = None
         for _ in range(_MOST_TRIES):
-            made = _Page(index, body, options, target)
+            made = _Page(request, facts, grouped.sizes, samples=samples)
             page = yield from made.answer()
             if page is None or not made.torn:
                 break
         if page is not None:
             return page
-        target.grouped.doubt(index)
+        grouped.doubt(request.index)
         reasons = ["documents that this query finds have no group number yet"]
     if options.mode == "native":
         raise ConfigError(
@@ -133,14 +117,12 @@ def native_page(
 class _Page:
     """Builds one page."""
 
-    def __init__(self, index: str | None, body: JSON, options: FoldOptions, target: NativeTarget) -> None:
-        dedup = target.facts.dedup
-        self._index = index
-        self._body = body
-        self._options = options
-        self._facts, self._settled = target.facts, target.settled
-        self._scheme = target.facts.scheme
-        self._dedup = dedup
+    def __init__(
+        self, request: SearchRequest, facts: IndexFacts, sizes: ResultSizes, *, samples: bool
+    ) -> None:
+        dedup, body, options = facts.dedup, request.body, request.options
+        self._index, self._body, self._options = request.index, body, options
+        self._facts, self._scheme, self._dedup = facts, facts.scheme, dedup
         self._field = group_field(dedup)
         self._policies = len(policy_sort(options, dedup))
         self._partial = PartialAnswer()
@@ -148,13 +130,13 @@ class _Page:
         self.torn = False
         self._total_wanted = body.get("track_total_hits") is not False
         self._counting = GroupCounter(
-            index,
+            request.index,
             body,
             dedup,
             self._partial,
-            sizes=target.grouped.sizes,
+            sizes=sizes,
             attached=attaches_members(options, dedup),
-            samples=target.samples,
+            samples=samples,
         )
 
     def answer(self) -> Steps[JSON | None]:
@@ -168,7 +150,7 @@ class _Page:
         answer, *extra = yield from search_all(self._index, bodies)
         lacking = extra.pop()["hits"]["total"]["value"] if start else 0
         hits = answer["hits"]["hits"]
-        (self._facts.accept if self._settled else self._facts.check)(hits)
+        self._facts.check(hits)
         numbers = [number for hit in hits if (number := self._number(hit)) is not None]
         if lacking or len(numbers) < len(hits):
             return None

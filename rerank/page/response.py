@@ -9,6 +9,7 @@ from shinglefold.errors import ConfigError, EngineError, quote, refuse_small_win
 from shinglefold.options.validation import expected
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
+from shinglefold.rerank.fold.matcher import UncertaintyBand
 from shinglefold.rerank.hits import identity, stored_texts, with_source
 from shinglefold.rerank.page.fetch import (
     AmbiguousSeqNo,
@@ -52,24 +53,20 @@ def duplicates(hit: Mapping[str, Any]) -> list[JSON]:
     return [other for other in inner if identity(other) != own]
 
 
-def answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
-    """Fetch the hits of the page and their members, and return the response.
-
-    Raises:
-        Outdated: the hits contradict what is known of the index.
-    """
+def answer_page(reading: WindowReader) -> Steps[JSON]:
+    """Fetch the hits of the page and their members, and return the response."""
     while True:
         reading.check_facts()
         try:
-            return (yield from _answer_page(reading, index))
+            return (yield from _answer_page(reading))
         except AmbiguousSeqNo:
-            yield from reading.read_again(index)
+            yield from reading.read_again()
         except HitsVanished:
-            yield from _stay(reading, index)
-            yield from reading.read_again(index)
+            yield from _stay(reading)
+            yield from reading.read_again()
 
 
-def _stay(reading: WindowReader, index: str | None) -> Steps[None]:
+def _stay(reading: WindowReader) -> Steps[None]:
     """Read under a point in time from now on, if the engine opens one.
 
     Then all requests of the page see the same documents, whatever becomes of the index or of its alias.
@@ -77,7 +74,7 @@ def _stay(reading: WindowReader, index: str | None) -> Steps[None]:
     if reading.stays or not reading.keep_alive:
         return
     try:
-        pit = yield Call("open_pit", (index, reading.keep_alive))
+        pit = yield Call("open_pit", (reading.index, reading.keep_alive))
     except EngineError:
         # A role may not open one, or too many are open.
         return
@@ -85,19 +82,19 @@ def _stay(reading: WindowReader, index: str | None) -> Steps[None]:
     reading.owns_pit = True
 
 
-def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
+def _answer_page(reading: WindowReader) -> Steps[JSON]:
     collapsed = reading.collapsed()
     groups: Sequence[Group] = collapsed.groups[reading.start : reading.needed]
     attached = [_attached(group, reading.options.members) for group in groups]
     all_places = [place for places in attached for place in places]
-    found = yield from fetch_hits(reading, all_places, index)
+    found = yield from fetch_hits(reading, all_places)
     before = len(groups)
     groups, stale = yield from set_stale_apart(
-        reading, groups, found, index, lambda places: _preferred(reading, places)
+        reading, groups, found, lambda places: _preferred(reading, places)
     )
     attached = [_attached(group, reading.options.members) for group in groups] if stale else attached
     apart = len(groups) - before
-    decided, text_verdicts = yield from _decide_by_text(reading, groups, attached, found, index, stale=stale)
+    decided, text_verdicts = yield from _decide_by_text(reading, groups, attached, found, stale=stale)
     if decided is not None:
         decided = decided._replace(parted=decided.parted + apart)
         groups = tuple(decided.groups)
@@ -112,7 +109,7 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
         from shinglefold.rerank.page.members import inner_hits_of
 
         shown = [group for group in groups if group.representative in found]
-        named = yield from inner_hits_of(reading, shown, index)
+        named = yield from inner_hits_of(reading, shown)
         page = [hit | {"inner_hits": hit["inner_hits"] | own} for hit, own in zip(page, named, strict=True)]
     counters = _counters(reading, collapsed, decided) | {"vanished": len(groups) - len(page)}
     if decided is not None:
@@ -122,14 +119,14 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
         from shinglefold.rerank.page.members import with_copies
 
         shown = [group for group in groups if group.representative in found]
-        page, counters["from_index"] = yield from with_copies(reading, shown, page, index)
-    page, cut = yield from page_hits(reading, page, index)
+        page, counters["from_index"] = yield from with_copies(reading, shown, page)
+    page, cut = yield from page_hits(reading, page)
     if cut:
         reading.partial.note({}, cut)
     if reading.options.explain:
         texts = reading.texts
         sources = (
-            (yield from fetch_fields(reading, all_places, index, (*texts.fields, FORMAT)))
+            (yield from fetch_fields(reading, all_places, (*texts.fields, FORMAT)))
             if texts is not None
             else {}
         )
@@ -138,16 +135,16 @@ def _answer_page(reading: WindowReader, index: str | None) -> Steps[JSON]:
         # Fetching texts may have been the first request with a partial answer.
         counters["groups_total"] = _groups_total(reading, collapsed, decided)
         counters["partial"] = dict(reading.partial.lacks)
-    suggested = yield from _completions(reading, index)
+    suggested = yield from _completions(reading)
     return _answer(reading, page) | suggested | {KEY: counters}
 
 
-def _completions(reading: WindowReader, index: str | None) -> Steps[JSON]:
+def _completions(reading: WindowReader) -> Steps[JSON]:
     """Return what the request suggests if completions are among it, which a window can't return; else {}."""
     body = completions_body(reading.body)
     if body is None or not (reading.cursor is None or reading.cursor.fresh):
         return {}
-    answer: JSON = yield Call("search", reading.under_pit(index, body))
+    answer: JSON = yield Call("search", reading.under_pit(body))
     refuse_small_windows(answer)
     reading.record_response(answer)
     return {"suggest": answer["suggest"]} if "suggest" in answer else {}
@@ -164,7 +161,6 @@ def _decide_by_text(
     groups: Sequence[Group],
     attached: Sequence[Sequence[int]],
     found: Mapping[int, JSON],
-    index: str | None,
     *,
     stale: Container[int],
 ) -> "Steps[tuple[DecidedGroups | None, Mapping[Pair, TextVerdict]]]":
@@ -177,30 +173,26 @@ def _decide_by_text(
         return None, {}
     from shinglefold.rerank.fold.uncertain_pairs import (
         Signatures,
-        UncertaintyBand,
         apply_text_verdicts,
         pairs_of,
         pairs_of_leavers,
     )
 
-    places = sorted(found)
+    places = [place for place in sorted(found) if place not in stale]
     signatures = Signatures(stage.scheme, reading.options, places, reading.columns(places))
-    all_pairs = [pair for pair in pairs_of(groups, attached) if not (pair[0] in stale or pair[1] in stale)]
-    pairs, sure, hopeful = signatures.classify(all_pairs)
+    of_page = pairs_of(groups, attached)
+    pairs, sure, hopeful = signatures.classify(of_page)
     texts: dict[int, str] = {}
-    yield from _add_texts(reading, found, index, stage, pairs, texts)
+    yield from _add_texts(reading, found, stage, pairs, texts)
     text_verdicts = stage.decide_texts(pairs, texts, hopeful)
     verdicts = {pair: one.alike for pair, one in text_verdicts.items()}
     if stale and UncertaintyBand.of(stage.scheme, reading.options) is not None:
         # Members of a group whose representative was stale need not match the new one.
-        verdicts = dict.fromkeys(set(all_pairs) - set(pairs) - sure, False) | verdicts
+        verdicts = dict.fromkeys(set(of_page) - set(pairs) - sure, False) | verdicts
     # Members that leave their group may match each other, or another representative.
-    leavers = pairs_of_leavers(groups, attached, verdicts)
-    more, certain, hopes = signatures.classify(
-        [pair for pair in leavers if not (pair[0] in stale or pair[1] in stale)]
-    )
+    more, certain, hopes = signatures.classify(pairs_of_leavers(groups, attached, verdicts))
     new = [pair for pair in more if pair not in verdicts]
-    yield from _add_texts(reading, found, index, stage, new, texts)
+    yield from _add_texts(reading, found, stage, new, texts)
     text_verdicts |= stage.decide_texts(new, texts, hopes)
     verdicts |= {pair: one.alike for pair, one in text_verdicts.items()}
     sure |= certain
@@ -224,10 +216,9 @@ def _preferred(reading: WindowReader, places: Sequence[int]) -> list[int]:
     return ordered or list(places)
 
 
-def _add_texts(  # noqa: PLR0917 - of one page
+def _add_texts(
     reading: WindowReader,
     found: Mapping[int, JSON],
-    index: str | None,
     stage: "TextStage",
     pairs: "Sequence[Pair]",
     texts: dict[int, str],
@@ -246,7 +237,7 @@ def _add_texts(  # noqa: PLR0917 - of one page
         at for at in places if at not in sources or not (plain or _is_plain(sources[at], stage.fields))
     ]
     if unknown:
-        sources |= yield from fetch_fields(reading, unknown, index, stage.sources)
+        sources |= yield from fetch_fields(reading, unknown, stage.sources)
     texts.update({at: stage.text(source, str(reading.hits[at]["_index"])) for at, source in sources.items()})
 
 

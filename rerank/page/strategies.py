@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from shinglefold.contracts.engine import JSON, Capabilities
 from shinglefold.errors import (
@@ -28,20 +27,15 @@ from shinglefold.rerank.request.bodies import (
     resumable,
     shown_keys,
 )
-from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.fold_options import SearchRequest
 from shinglefold.runtime.recent import RecentlyUsed
 
 
 class WindowStrategies:
     """Chooses the cheapest way to read a window, and remembers what an engine refused.
 
-    Args:
-        tiebreaker: the sort key that makes an order total under a point in time; None if there is none.
-        keep_alive: how long a point in time lives after each request.
-
-    Attributes:
-        numbers: whether hits can be identified by sequence number instead of id.
-        own_order: the sort key of the engine's own order of equal hits; None if it has none.
+    ``numbers``: whether hits can be identified by sequence number instead of id. ``own_order``: the sort key
+    of the engine's own order of equal hits; None if it has none.
     """
 
     def __init__(self, can: Capabilities, tiebreaker: str | None, keep_alive: str) -> None:
@@ -53,64 +47,62 @@ class WindowStrategies:
         #: Whether there are several shards, by index and routing.
         self._several: RecentlyUsed[tuple[str | None, str], bool] = RecentlyUsed()
 
-    def read(self, reading: WindowReader, index: str | None, routing: str) -> Steps[None]:
+    def read(self, reading: WindowReader, routing: str) -> Steps[None]:
         """Read hits until ``reading.stopped_by`` says why no more are needed.
 
         The page is fetched under a point in time that is opened here. If ``reading.owns_pit``, the caller
         closes it, also after an exception.
-
-        Raises:
-            UnsupportedQuery: the request names both a point in time and an index.
         """
         if "pit" in reading.body:
-            if index is not None:
+            if reading.index is not None:
                 # The engine would ignore the index, and the filters of an alias.
                 raise UnsupportedQuery("search: a point in time has its index; give None as index")
             yield from self._read_given_pit(reading)
             return
-        yield from self._read_first(index, reading, routing)
+        yield from self._read_first(reading, routing)
         if reading.stopped_by is None:
             # The position in a segment changes when segments merge.
             order_changes = place_key(reading.body) is not None
             if reading.tie is not None and not order_changes:
-                yield from reading.read_on(index)
+                yield from reading.read_on()
             elif (tie := reading.tie or self.own_order) is not None and can_continue(reading.body, tie):
-                yield from self._read_under_pit(index, reading, tie)
-        yield from reading.read_more(index)
+                yield from self._read_under_pit(reading, tie)
+        yield from reading.read_more()
 
-    def _read_first(self, index: str | None, reading: WindowReader, routing: str) -> Steps[None]:
+    def _read_first(self, reading: WindowReader, routing: str) -> Steps[None]:
         """Read the first window; break its ties if there are several shards.
 
         One shard has one order of its own, and breaking ties costs a fifth of the window.
         """
+        place = reading.index, routing
         breaks_ties = self._seq_no and can_continue(reading.body, SEQ_NO)
-        tie = SEQ_NO if breaks_ties and self._several.get((index, routing)) else None
+        tie = SEQ_NO if breaks_ties and self._several.get(place) else None
         try:
-            yield from self._read_window(index, reading, tie)
+            yield from self._read_window(reading, tie)
         except WindowTooLarge:
             if not breaks_ties or tie is not None:
                 raise
             # The index allows only smaller windows: read in steps.
-            yield from reading.read(index, SEQ_NO)
+            yield from reading.read(SEQ_NO)
             return
         if reading.first is None:
             # The index allows only smaller windows, which are read next.
             return
         several = reading.shards > 1
         if breaks_ties and several != (tie is not None):
-            self._several.put((index, routing), several)
-            yield from reading.read(index, SEQ_NO if several else None)
+            self._several.put(place, several)
+            yield from reading.read(SEQ_NO if several else None)
 
-    def _read_window(self, index: str | None, reading: WindowReader, tie: str | None) -> Steps[None]:
+    def _read_window(self, reading: WindowReader, tie: str | None) -> Steps[None]:
         try:
-            yield from reading.read(index, tie)
+            yield from reading.read(tie)
         except WindowTooLarge:
             raise
         except UnsupportedQuery:
             if not reading.numbers:
                 raise
             reading.require_ids()
-            yield from reading.read(index, tie)
+            yield from reading.read(tie)
             # The query works with ids, so this engine lacks sequence numbers.
             self.numbers = False
 
@@ -126,13 +118,13 @@ class WindowStrategies:
         if tie is not None and own and can_continue(reading.body, tie):
             yield from reading.read_under(pit["id"], dict(pit), tie)
         else:
-            yield from reading.read_more(None)
+            yield from reading.read_more()
             reading.use_pit(pit["id"], dict(pit))
 
-    def _read_under_pit(self, index: str | None, reading: WindowReader, tie: str) -> Steps[None]:
+    def _read_under_pit(self, reading: WindowReader, tie: str) -> Steps[None]:
         """Read on under a new point in time; do nothing if the engine opens none."""
         try:
-            pit = yield Call("open_pit", (index, self._keep_alive))
+            pit = yield Call("open_pit", (reading.index, self._keep_alive))
         except EngineError:
             return
         yield from reading.read_under(pit, {"keep_alive": self._keep_alive}, tie, owned=True)
@@ -144,27 +136,14 @@ _ENDED = (
 )
 
 
-def begin_cursor(
-    index: str | None,
-    body: Mapping[str, Any],
-    options: FoldOptions,
-    scheme: str,
-    *,
-    url: Mapping[str, Any],
-    keep_alive: str | None,
-    key: bytes,
-) -> Steps[Cursor]:
+def begin_cursor(request: SearchRequest, scheme: str, *, keep_alive: str | None, key: bytes) -> Steps[Cursor]:
     """Return the cursor to read from: a new one, or that of the request, renewed if requested.
 
     Args:
-        scheme: the id of the scheme; url: the URL parameters of the search.
         keep_alive: how long the point in time is kept; None reads without a point in time.
-
-    Raises:
-        ConfigError: the search can't be paged by cursor, or the cursor belongs to another search.
     """
-    _check_can_page(index, body, options, order_changes=keep_alive is None)
-    digest = request_digest(index, body, options, scheme, url)
+    _check_can_page(request, order_changes=keep_alive is None)
+    digest, options = request_digest(request, scheme), request.options
     cursor = decrypt_cursor(options.cursor, key) if isinstance(options.cursor, str) else Cursor(digest)
     if cursor.request != digest:
         raise ConfigError(
@@ -173,23 +152,19 @@ def begin_cursor(
         )
     if isinstance(options.cursor, str) and not options.renew:
         return cursor
-    pit = (yield Call("open_pit", (index, keep_alive))) if keep_alive is not None else None
+    pit = (yield Call("open_pit", (request.index, keep_alive))) if keep_alive is not None else None
     return cursor.renewed(pit)
 
 
-def read_page(reading: WindowReader, index: str | None, cursor: Cursor, key: bytes) -> Steps[JSON]:
-    """Read the page a cursor points to and return the answer with the next cursor, None after the last page.
-
-    Raises:
-        EngineError: as the engine raises, or the point in time of the cursor has ended.
-    """
+def read_page(reading: WindowReader, cursor: Cursor, key: bytes) -> Steps[JSON]:
+    """Return the page a cursor points to, with the next cursor, or None after the last page."""
     begun = not isinstance(reading.options.cursor, str) or reading.options.renew
     pit = reading.pit
     try:
         if cursor.old:
-            yield from reading.read_shown(index, cursor.old)
-        yield from reading.read_on(index)
-        answer = yield from answer_page(reading, index)
+            yield from reading.read_shown(cursor.old)
+        yield from reading.read_on()
+        answer = yield from answer_page(reading)
     except BaseException as error:
         if reading.pit is not None and (begun or reading.owns_pit):
             yield Call("close_pit", (reading.pit,))
@@ -245,17 +220,12 @@ def _pit_has_ended(error: BaseException) -> bool:
     return isinstance(error, EngineError) and not isinstance(error, UnsupportedQuery | EngineUnavailable)
 
 
-def _check_can_page(
-    index: str | None, body: Mapping[str, Any], options: FoldOptions, *, order_changes: bool
-) -> None:
-    """Raise ``ConfigError`` if a search can't be paged by a cursor.
-
-    Args:
-        order_changes: whether the ``_doc`` of a hit may change between pages.
-    """
-    if options.linkage != "leader":
+def _check_can_page(request: SearchRequest, *, order_changes: bool) -> None:
+    """Refuse a search that can't be paged by a cursor; ``order_changes``: ``_doc`` may, between pages."""
+    body = request.body
+    if request.options.linkage != "leader":
         raise ConfigError("a cursor needs leader linkage: later hits may join connected groups already shown")
-    if index is None or {"pit", "search_after"} & body.keys() or page_bounds(body)[0]:
+    if request.index is None or {"pit", "search_after"} & body.keys() or page_bounds(body)[0]:
         raise ConfigError("a cursor has its own position: leave out from, search_after and pit")
     if not page_bounds(body)[1]:
         raise ConfigError("a cursor needs a page to fill: give a size of at least 1")

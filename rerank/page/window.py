@@ -1,7 +1,8 @@
 """Reads hits until the page is full, the results end or the cap is reached."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from copy import copy
+from dataclasses import dataclass, replace
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,7 +35,7 @@ from shinglefold.rerank.request.bodies import (
     with_greater_k,
     with_rank_window,
 )
-from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.fold_options import SearchRequest
 from shinglefold.rerank.request.url_parameters import KEY as PIPELINE
 from shinglefold.rerank.request.url_parameters import SearchPipeline
 
@@ -51,6 +52,7 @@ StoppedBy = Literal[
 _MOST = 9_999
 
 
+@dataclass(eq=False)
 class WindowReader:
     """Reads the hits of one search and folds them, until the page is full.
 
@@ -63,7 +65,6 @@ class WindowReader:
         pit: the point in time to read under; ``keep``: the other keys of ``pit`` in a body.
         keep_alive: how long to keep a point in time that is opened because hits vanished.
         facts: what is known of the index; None reads no fingerprints, so that nothing folds.
-        settled: whether the mappings were just read again, so that nothing contradicts them.
         pipeline: what the search pipeline means for each request; None leaves it to the engine.
         most: hits that the index is known to allow in one request.
         constant: whether windows are read by a constant first sort key, because servers lose hits by that of
@@ -77,65 +78,51 @@ class WindowReader:
         k_raised: whether ``k`` was raised above that of the request.
     """
 
-    def __init__(
-        self,
-        body: Mapping[str, Any],
-        options: FoldOptions,
-        scheme: Scheme,
-        field: str,
-        *,
-        seal: Seal | None = None,
-        lead: GroupByLeader = leader_groups,
-        texts: PassageTexts | None = None,
-        stage: "TextStage | None" = None,
-        cursor: Cursor | None = None,
-        numbers: bool = False,
-        own_order: str | None = None,
-        tie: str | None = None,
-        pit: str | None = None,
-        keep: JSON | None = None,
-        keep_alive: str = "",
-        facts: IndexFacts | None = None,
-        settled: bool = False,
-        pipeline: SearchPipeline | None = None,
-        most: int = _MOST,
-        constant: bool = False,
-    ) -> None:
-        self.body, self.options = body, options
-        self.scheme, self.field, self.seal = scheme, field, seal
-        self.texts, self.stage = texts, stage
-        self.cursor = cursor
+    request: SearchRequest
+    scheme: Scheme
+    field: str
+    seal: Seal | None = None
+    lead: GroupByLeader = leader_groups
+    texts: PassageTexts | None = None
+    stage: "TextStage | None" = None
+    cursor: Cursor | None = None
+    numbers: bool = False
+    own_order: str | None = None
+    tie: str | None = None
+    pit: str | None = None
+    keep: JSON | None = None
+    keep_alive: str = ""
+    facts: IndexFacts | None = None
+    pipeline: SearchPipeline | None = None
+    most: int = _MOST
+    constant: bool = False
+
+    def __post_init__(self) -> None:
+        self.index, self.body, self.options = self.request.index, self.request.body, self.request.options
         #: Whether hits come with everything that the request returns of them.
-        self.completely = read_completely(body)
-        self.numbers = numbers and not self.completely
-        self.tie, self.pit, self.keep = tie, pit, keep or {}
-        self.owns_pit = False
-        self.most = most
-        self.keep_alive, self._facts, self._settled = keep_alive, facts, settled
+        self.completely = read_completely(self.body)
+        self.numbers = self.numbers and not self.completely
+        self.owns_pit = self.k_raised = False
         self._again = 0
-        self.pipeline = pipeline
-        self.constant = constant
-        self.start, self.size = page_bounds(body)
+        self.start, self.size = page_bounds(self.body)
         self.first: JSON | None = None
         self.partial = PartialAnswer()
-        self.k_raised = False
         #: Whether totals count the hits that are read.
-        self._is_counted = "search_after" not in body and narrowable(body)
+        self._is_counted = "search_after" not in self.body and narrowable(self.body)
         #: The number of hits, if it had to be counted.
         self._total: JSON | None = None
         #: Whether hits that were counted but not read were read again.
         self._verified = False
-        self._lead = lead
-        self._own_order = own_order
-        self._rank_window = rank_window(body)
-        self._shared = Matcher.of(scheme, options).min_shared > 0
-        self.fields = window_fields(options, field, self._shared) if facts is not None else []
+        self._rank_window = rank_window(self.body)
+        self._shared = Matcher.of(self.scheme, self.options).min_shared > 0
+        self.fields = [] if self.facts is None else window_fields(self.options, self.field, self._shared)
         self._earlier: Sequence[Hit] = ()
-        self._cap, self._after = options.max_window, dict[str, Any]()
-        if cursor is not None:
-            self._earlier = cursor.shown
+        self._cap, self._after = self.options.max_window, dict[str, Any]()
+        if self.cursor is not None:
+            self._earlier = self.cursor.shown
             # The cap must not cut a block: the next page would begin with it and fold it differently.
-            self._cap = max(1, options.max_window // options.window) * options.window
+            window = self.options.window
+            self._cap = max(1, self.options.max_window // window) * window
         self._restart()
 
     @property
@@ -148,7 +135,7 @@ class WindowReader:
     @property
     def order(self) -> str:
         """The sort key that breaks ties, or ``engine`` if the engine breaks them."""
-        return "engine" if self.tie in (None, self._own_order) else str(self.tie)
+        return "engine" if self.tie in (None, self.own_order) else str(self.tie)
 
     @property
     def complete(self) -> bool:
@@ -204,14 +191,14 @@ class WindowReader:
         blocks = -(-self.needed // self.options.window)
         return min(blocks * self.options.window, self._cap)
 
-    def read(self, index: str | None, tie: str | None) -> Steps[None]:
+    def read(self, tie: str | None) -> Steps[None]:
         """Read the first hits, in the engine's own order or with ties broken."""
         self.tie = tie
         if tie is None:
-            yield from self._read_from_start(index, self.first_size())
+            yield from self._read_from_start(self.first_size())
         else:
             self._restart()
-            yield from self._read_runs(index)
+            yield from self._read_runs()
 
     def require_ids(self) -> None:
         """Read ids instead of sequence numbers from now on."""
@@ -223,16 +210,11 @@ class WindowReader:
         return self.pit is not None or "pit" in self.body or self._again >= _MOST_AGAIN
 
     def check_facts(self) -> None:
-        """Check the hits read against what is known of their index.
+        """Raise ``Outdated`` if the hits read contradict what is known of their index."""
+        if self.facts is not None:
+            self.facts.check(self.hits, self.collapsed().counts)
 
-        Raises:
-            Outdated: they contradict it.
-        """
-        if self._facts is not None:
-            check = self._facts.accept if self._settled else self._facts.check
-            check(self.hits, self.collapsed().counts)
-
-    def read_again(self, index: str | None) -> Steps[None]:
+    def read_again(self) -> Steps[None]:
         """Read the same number of hits again, with ids, which do not change when documents are updated."""
         self._again += 1
         self.require_ids()
@@ -241,22 +223,22 @@ class WindowReader:
         self.first, self.partial = None, PartialAnswer()
         self._restart()
         if self.tie is None:
-            yield from self._read_from_start(index, min(size, self._cap))
-            yield from self.read_more(index)
+            yield from self._read_from_start(min(size, self._cap))
+            yield from self.read_more()
         else:
-            yield from self.read_on(index)
+            yield from self.read_on()
 
-    def read_more(self, index: str | None) -> Steps[None]:
+    def read_more(self) -> Steps[None]:
         """Read longer windows from the first hit on, for queries without ``search_after``."""
         while self.stopped_by is None:
             size = max(2 * len(self.hits), self.first_size())
             self.k_raised = raisable_k(self.body) is not None
-            yield from self._read_from_start(index, min(size, self._cap))
+            yield from self._read_from_start(min(size, self._cap))
 
-    def read_on(self, index: str | None) -> Steps[None]:
+    def read_on(self) -> Steps[None]:
         """Read until ``stopped_by`` is set; each request continues where the last one ended."""
         while self.stopped_by is None:
-            yield from self._read_runs(index)
+            yield from self._read_runs()
 
     def use_pit(self, pit: str, keep: JSON) -> None:
         """Send all requests from now on under a point in time."""
@@ -269,62 +251,49 @@ class WindowReader:
         size = max(2 * len(self.hits), self.first_size())
         self._restart()
         self._size = min(size, self._cap)
-        yield from self.read_on(None)
+        yield from self.read_on()
 
-    def under_pit(self, index: str | None, body: JSON) -> tuple[str | None, JSON]:
+    def under_pit(self, body: JSON) -> tuple[str | None, JSON]:
         """Return index and body of a request: those given, or under the point in time if there is one."""
         if self.pit is None:
-            return index, body
-        return None, {**body, "pit": {**self.keep, "id": self.pit}}
+            return self.index, body
+        return None, {**body, "pit": {**(self.keep or {}), "id": self.pit}}
 
-    def read_shown(self, index: str | None, count: int) -> Steps[None]:
+    def read_shown(self, count: int) -> Steps[None]:
         """Read the first ``count`` hits and remember their representatives as shown on earlier pages."""
         # Read complete blocks, as with a cursor: an incomplete one would have other representatives.
-        before = WindowReader(
-            self.body,
-            self.options,
-            self.scheme,
-            self.field,
-            seal=self.seal,
-            lead=self._lead,
-            cursor=Cursor(""),
-            tie=self.tie,
-            pit=self.pit,
-            keep=self.keep,
-            facts=self._facts,
-            pipeline=self.pipeline,
-            constant=self.constant,
-        )
+        before: WindowReader = copy(self)
+        before.cursor, before.partial, before._earlier = Cursor(""), PartialAnswer(), ()
         # Totals are not needed, and only the count ends the reading.
         before.first, before._cap, before.size = {}, maxsize, count
         before._restart()
         while before.stopped_by is None and len(before.hits) < count:
-            yield from before._read_runs(index)
+            yield from before._read_runs()
         self.pit = before.pit
         found = [group for group in before.collapsed().groups if group.members[0] < count]
         self._earlier = [*(before.hits[group.representative] for group in found), *self._earlier]
         self._restart()
 
-    def _read_from_start(self, index: str | None, size: int) -> Steps[None]:
+    def _read_from_start(self, size: int) -> Steps[None]:
         """Read a window in the engine's own order."""
         if not self._is_fresh:
             self._restart()
         size = size if self._rank_window is None else min(size, self._rank_window)
-        answer = yield from self._send(index, self._window(size))
+        answer = yield from self._send(self._window(size))
         if self._begins_again(answer, size):
-            answer = yield from self._send(index, self._window(size))
+            answer = yield from self._send(self._window(size))
         self._blocks.pending = self._record_hits(answer, size)
         self._blocks.fold((), last=True, ties=self.tie is not None)
 
-    def _read_runs(self, index: str | None) -> Steps[None]:
+    def _read_runs(self) -> Steps[None]:
         """Read on from the last hit; leave out trailing hits that may have equals in the next answer."""
         left = max(self._cap - self._taken, 0)
         size = max(1, min(self._size, left, self.most)) if self._taken else min(self._size, self.most)
-        answer = yield from self._search_run(index, size)
+        answer = yield from self._search_run(size)
         if answer is None:
             return
         if len(answer["hits"]["hits"]) <= size:
-            yield from self._count(index, answer)
+            yield from self._count(answer)
         if self._begins_again(answer, size + 1):
             self._size = max(self._size, size)
             return
@@ -347,12 +316,12 @@ class WindowReader:
         self.partial.note(answer)
         self.pit = answer.get("pit_id", self.pit)
 
-    def _search_run(self, index: str | None, size: int) -> Steps[JSON | None]:
+    def _search_run(self, size: int) -> Steps[JSON | None]:
         """Return the answer to a request; None if the index allows only smaller windows."""
         window = self._window(size + 1) | {"sort": total_order(self.body, str(self.tie))}
         window |= self._after or after_hit(self.body, str(self.tie))
         try:
-            answer: JSON = yield from self._send(index, window)
+            answer: JSON = yield from self._send(window)
         except WindowTooLarge:
             if size == 1:
                 raise
@@ -361,11 +330,11 @@ class WindowReader:
         self.pit = answer.get("pit_id", self.pit)
         return answer
 
-    def _send(self, index: str | None, window: JSON) -> Steps[JSON]:
+    def _send(self, window: JSON) -> Steps[JSON]:
         """Return the answer to the request of a window."""
         constant = self.constant and "sort" in window
         sent = with_constant_key(window) if constant else window
-        answer: JSON = yield Call("search", self.under_pit(index, sent))
+        answer: JSON = yield Call("search", self.under_pit(sent))
         refuse_small_windows(answer)
         if self.pit is not None:
             self.pit = answer.get("pit_id", self.pit)
@@ -422,14 +391,14 @@ class WindowReader:
         """How many hits were read before, also for earlier pages."""
         return self._taken + (self.cursor.behind if self.cursor is not None else 0)
 
-    def _count(self, index: str | None, answer: JSON) -> Steps[None]:
+    def _count(self, answer: JSON) -> Steps[None]:
         """Count the hits at the end of a walk, if the answers so far don't tell their number."""
         total = (self.first or answer)["hits"].get("total")
         exact = isinstance(total, Mapping) and total["relation"] == "eq"
         if exact or not self._behind or not self._is_counted or self.first == {}:
             return
         body = {**window_body(self.body, 0, (), first=False), "track_total_hits": True}
-        counted = yield Call("search", self.under_pit(index, body))
+        counted = yield Call("search", self.under_pit(body))
         self._total = counted["hits"]["total"]
 
     def _restart(self) -> None:
@@ -437,7 +406,7 @@ class WindowReader:
         # Complete hits have more than folding reads, and must fold as others do.
         only = self.fields if self.completely else None
         folding = folding_of(
-            self.scheme, self.options, self.field, self._earlier, self.seal, lead=self._lead, fields=only
+            self.scheme, self.options, self.field, self._earlier, self.seal, lead=self.lead, fields=only
         )
         self._blocks = BlockwiseFolding(folding, self.options.window)
         self._taken = 0

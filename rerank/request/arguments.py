@@ -42,7 +42,7 @@ _SECONDS = MappingProxyType({"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d":
 #: The default name of inner hits; the members of every group have it.
 DUPLICATES = "duplicates"
 #: The most ``inner_hits`` of a request, and the greatest ``from`` and ``size`` of one.
-_MOST_INNER_HITS, _DEEPEST = 10, 1000
+MOST_INNER_HITS, _DEEPEST = 10, 1000
 #: Keys that inner hits share with a search.
 _SEARCH = (
     "sort", "fields", "docvalue_fields", "stored_fields", "script_fields", "highlight", "version",
@@ -62,11 +62,7 @@ _EXACT_OPTIONS = {"order", "missing", "mode", "unmapped_type", "format"}
 
 
 def hits_of(given: Sequence[Hit] | Mapping[str, Any]) -> Sequence[Hit]:
-    """Return the hits of a response; a list of hits is returned unchanged.
-
-    Raises:
-        ConfigError: it is neither of them.
-    """
+    """Return the hits of a response; a list of hits is returned unchanged."""
     hits: Any = given
     for _ in ("the response", "its hits"):
         hits = hits.get("hits") if isinstance(hits, Mapping) else hits
@@ -78,11 +74,7 @@ def hits_of(given: Sequence[Hit] | Mapping[str, Any]) -> Sequence[Hit]:
 
 
 def check_search_arguments(engine: object, canonicalizer: object, seal: object, *, awaited: bool) -> None:
-    """Check the arguments that a search is created with.
-
-    Raises:
-        ConfigError: the engine, the canonicalizer or the seal is of another type.
-    """
+    """Check the arguments that a search is created with."""
     check_engine(engine, awaited=awaited)
     # No isinstance: a plain search must not import the canonicalizer.
     if canonicalizer is not None and not hasattr(canonicalizer, "references"):
@@ -93,11 +85,7 @@ def check_search_arguments(engine: object, canonicalizer: object, seal: object, 
 
 
 def checked_searches(searches: Iterable[Search]) -> list[Search]:
-    """Return searches as a list.
-
-    Raises:
-        ConfigError: one of them is not a pair of an index and a body.
-    """
+    """Return searches as a list; refuse what is no pair of an index and a body."""
     if isinstance(searches, Mapping | str):
         raise ConfigError("one search instead of a list of searches; give [(index, body), …]")
     if not isinstance(searches, Iterable):
@@ -127,11 +115,7 @@ def seconds(given: object) -> float:
 
 
 def read_source_filter(given: object) -> SourceFilter:
-    """Read a ``_source`` filter in the engines' own forms.
-
-    Raises:
-        ConfigError: it is not valid.
-    """
+    """Read a ``_source`` filter in the engines' own forms."""
     if given is None or isinstance(given, bool):
         return SourceFilter(wanted=given is not False)
     if isinstance(given, str):
@@ -148,7 +132,7 @@ def _patterns(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def check_levels(body: Mapping[str, Any]) -> None:
-    """Raise ``ConfigError`` if a request is nested too deeply, or has an integer that no engine can parse.
+    """Refuse a request that is nested too deeply, or has an integer that no engine can parse.
 
     Cost: about 50 ns a value.
     """
@@ -195,6 +179,8 @@ class InnerHits:
     @classmethod
     def parse(cls, given: object) -> "InnerHits":
         """Parse one of the engines' ``inner_hits`` objects."""
+        if isinstance(given, InnerHits):
+            return given
         if not isinstance(given, Mapping):
             raise ConfigError(f'inner_hits: expected {{"name": …, "size": …}}, got {quote(given)}')
         check_known("key of inner_hits", given, _KNOWN)
@@ -219,32 +205,14 @@ class InnerHits:
         return not {"sort", "collapse"} & (self.search or {}).keys()
 
     def body(self, query: JSON, source: Any) -> JSON:  # noqa: ANN401 - JSON
-        """Return the search for the hits of a group.
-
-        Args:
-            query: matches all of them.
-            source: the ``_source`` of the request; None if it has none.
-        """
+        """Return the search for the hits of a group, which a query matches, with a ``_source`` filter."""
         body = {"query": query, "from": self.start, "size": self.size, "track_total_hits": False}
         return body | ({} if source is None else {"_source": source}) | dict(self.search or {})
 
 
-def read_inner_hits(given: object) -> tuple[InnerHits, ...]:
-    """Parse ``inner_hits``, one or a list of them.
-
-    Raises:
-        ConfigError: two have the same name, there are too many, or one is not valid.
-    """
-    several = given if isinstance(given, list | tuple) else [given]
-    check_count("inner_hits", several, _MOST_INNER_HITS)
-    found = tuple(one if isinstance(one, InnerHits) else InnerHits.parse(one) for one in several)
-    check_names(found)
-    return found
-
-
 def check_names(several: Sequence[InnerHits]) -> None:
     """Raise ``ConfigError`` if two inner hits have the same name."""
-    check_count("inner_hits", several, _MOST_INNER_HITS)
+    check_count("inner_hits", several, MOST_INNER_HITS)
     names = [one.name for one in several]
     for name in names:
         if names.count(name) > 1:

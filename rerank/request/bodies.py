@@ -215,9 +215,6 @@ def split_request(body: Mapping[str, Any]) -> tuple[JSON, Mapping[str, Any]]:
     """Return the body without ``ext.dedup``, which engines would refuse, and the options in it.
 
     Numbers and flags that are text become what engines read in them.
-
-    Raises:
-        ConfigError: ``ext`` or ``ext.dedup`` is not an object, or the body is nested too deeply.
     """
     if not isinstance(body, Mapping):
         raise ConfigError(f"expected a search request, an object, got {quote(body)}")
@@ -255,11 +252,7 @@ def refuse_unfoldable(body: Mapping[str, Any], options: FoldOptions) -> None:
 
 
 def page_bounds(body: Mapping[str, Any]) -> tuple[int, int]:
-    """Return ``from`` and ``size`` of a request.
-
-    Raises:
-        ConfigError: one is not a whole number, is negative, or exceeds what any engine takes.
-    """
+    """Return ``from`` and ``size`` of a request; refuse what no engine takes."""
     bounds = body.get("from", 0), body.get("size", 10)
     for name, value in zip(("from", "size"), bounds, strict=True):
         check_int(name, value, 0, _MOST_HITS)

@@ -1,10 +1,11 @@
 """The options of folding, as ``ext.dedup`` of a search body, arguments or flags give them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, quote
 from shinglefold.model.linkage import LINKAGE, Linkage
 from shinglefold.options.validation import (
@@ -22,13 +23,13 @@ from shinglefold.options.validation import (
 )
 from shinglefold.rerank.request.arguments import (
     MOST_FIELDS,
+    MOST_INNER_HITS,
     MOST_POLICIES,
     MOST_SCOPES,
     MOST_TEXT,
     MOST_VALUES,
     InnerHits,
     check_names,
-    read_inner_hits,
     read_source_filter,
     seconds,
 )
@@ -273,13 +274,18 @@ class FoldOptions:
         return cls.parse(given, replace(base or cls(), closed=True))
 
 
-def may_compare_texts(given: object, base: FoldOptions | None) -> bool:
-    """Return whether a page may compare texts, which takes dictionaries.
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """One search: its index, its body without our options, those, and its URL parameters."""
 
-    Args:
-        given: its ``ext.dedup``.
-        base: the defaults.
-    """
+    index: str | None
+    body: JSON
+    options: FoldOptions
+    url: Mapping[str, Any] = field(default_factory=dict)
+
+
+def may_compare_texts(given: object, base: FoldOptions | None) -> bool:
+    """Return whether a page may compare texts, which takes dictionaries, by ``ext.dedup`` and defaults."""
     if isinstance(given, Mapping):
         members = given.get("members")
         if given.keys() & {"explain", "verify"} or (isinstance(members, Mapping) and "from" in members):
@@ -342,7 +348,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
         "representative": _list_of("representative", Preference.parse, MOST_POLICIES),
         "scope": _list_of("scope", Scope.parse, MOST_SCOPES),
         "explain": Explain.parse,
-        "inner_hits": read_inner_hits,
+        "inner_hits": _list_of("inner_hits", InnerHits.parse, MOST_INNER_HITS),
     }
 )
 

@@ -89,11 +89,7 @@ class Parameters:
     as_numbers: bool = False
 
     def in_body(self, given: Mapping[str, Any]) -> JSON:
-        """Return a body with those that belong into it; as in the engines, lists of fields are added.
-
-        Raises:
-            ConfigError: totals are to be plain numbers, and are not counted exactly.
-        """
+        """Return a body with those that belong into it; as in the engines, lists of fields are added."""
         body = {**given, **self.body}
         if "sort" in self.body:
             body["sort"] = [*sort_keys(given), *self.body["sort"]]
@@ -127,9 +123,6 @@ class Parameters:
 
         Checked only if the request forbids partial answers. Servers then refuse most of them, but not all:
         a point in time may have been opened without some shards, and a proxy may answer.
-
-        Raises:
-            EngineError: the answer is partial, and the request forbids that.
         """
         if _truth(self.url.get(_PARTIAL, True)) is not False:
             return answer
@@ -146,11 +139,7 @@ class Parameters:
 
 
 def read_parameters(given: Mapping[str, Any]) -> Parameters:
-    """Parse URL parameters, named as in the engines' API or as their clients spell them.
-
-    Raises:
-        ConfigError: a name is unknown, or has no meaning for a folded search.
-    """
+    """Parse URL parameters, named as in the engines' API or as their clients spell them."""
     named = {name.rstrip("_") if name in ("from_",) else name: value for name, value in given.items()}
     for name in ("source_includes", "source_excludes"):
         if name in named:
@@ -292,11 +281,7 @@ class SearchPipeline:
 
     @classmethod
     def of(cls, definition: Mapping[str, Any], name: str) -> "SearchPipeline":
-        """Return what a definition means.
-
-        Raises:
-            ConfigError: a script may change any part of a request, so that a window can't be read.
-        """
+        """Return what a definition means; refuse a script, which may change any part of a request."""
         requests = _processors(definition, "request_processors")
         if any("script" in one for one in requests):
             raise ConfigError(

@@ -46,11 +46,7 @@ class PagePosition:
 
     @classmethod
     def parse(cls, text: str, query: Mapping[str, Any]) -> "PagePosition":
-        """Parse the text that ``to_text`` returns.
-
-        Raises:
-            ConfigError: the text is not valid, or belongs to another document or other options.
-        """
+        """Parse the text that ``to_text`` returns; refuse that of another document, or of other options."""
         try:
             if len(text) > _LONGEST:
                 raise ValueError
@@ -77,13 +73,9 @@ def _name(query: Mapping[str, Any]) -> str:
 class CandidateSearch:
     """How a search for copies or for passages reads its candidates.
 
-    Attributes:
-        index: one name or several with commas.
-        size: the number of documents on a page; 0 only counts them.
-        window: candidates read at a time.
-        max_window: the most candidates read for a page.
-        numbers: whether the engine has sequence numbers; hits then have their ``_seq_no``, which breaks ties.
-        fetched: the parts of the body that choose the fields of hits.
+    ``size``: the number of documents on a page; 0 only counts them. ``window``, ``max_window``: candidates
+    read at a time, and at most for a page. ``numbers``: whether hits have their ``_seq_no``, for ties.
+    ``fetched``: the parts of the body that choose the fields of hits.
     """
 
     index: str
@@ -106,15 +98,10 @@ class CandidateBlocks:
     read again in the order of shared supershingles. Ties are broken by sequence number, or by index order on
     an engine without these, so that blocks neither overlap nor leave a gap.
 
-    Args:
-        after: sort values to begin after.
-
     Attributes:
-        hits: the hits of the block read last.
+        hits: the hits of the block read last; ``read``: how many candidates were read.
         after: the sort values after which the next block begins, None if there is none.
-        read: the number of candidates read.
-        size: candidates requested at a time.
-        shards: the number of shards searched.
+        size: candidates requested at a time; ``shards``: the number of shards searched.
     """
 
     def __init__(
@@ -185,11 +172,7 @@ class CandidateBlocks:
         return answer["hits"]["hits"]  # type: ignore[no-any-return]
 
     def _narrow(self) -> None:
-        """Go on with smaller blocks.
-
-        Raises:
-            WindowTooLarge: a block has one candidate already; call this while handling that error.
-        """
+        """Go on with smaller blocks; raise the error being handled if a block has one candidate."""
         if self.size == 1:
             raise  # noqa: PLE0704 - the engine's own error, being handled
         self.size = max(1, self.size // 2)
@@ -236,9 +219,6 @@ class LookupResult:
 
 def look_up(documents: Sequence[QueryDocument], query: SimilarQuery) -> Steps[list[LookupResult]]:
     """Return the stored copies of documents with one ``_msearch``, and a second if windows are too small.
-
-    Raises:
-        EngineError: one of the searches failed.
 
     Cost: the engine reads the postings of some 20 keywords a document and two doc values a candidate;
     deciding takes about 30 µs a document.

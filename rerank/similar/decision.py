@@ -1,7 +1,7 @@
 """Decides which candidates match, for many documents and their candidates at once."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +11,8 @@ from shinglefold.errors import refuse_small_windows
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
-from shinglefold.rerank.fold.matcher import Mask, Matcher, nonzero
+from shinglefold.rerank.fold.matcher import Mask, Matcher, UncertaintyBand, nonzero
 from shinglefold.rerank.fold.text_verification import TextStage, TextVerdict
-from shinglefold.rerank.fold.uncertain_pairs import UncertaintyBand
 from shinglefold.rerank.hits import (
     FingerprintColumns,
     FingerprintCounts,
@@ -44,13 +43,8 @@ _ROWS = 64
 class CandidateDecision:
     """Decides which candidates match, as a folded search with the same options would.
 
-    One difference: a pair must share a supershingle, or its text, to be compared at all.
-
-    Args:
-        stage: decides by text the pairs that signatures leave uncertain.
-
-    Attributes:
-        min_shared: supershingles a pair must share.
+    One difference: a pair must share a supershingle (``min_shared``), or its text, to be compared at all. The
+    stage decides by text the pairs that signatures leave uncertain.
     """
 
     def __init__(
@@ -190,42 +184,34 @@ def decide_by_texts(
     ]
 
 
+@dataclass(slots=True)
 class TextSource:
     """Fetches the texts of candidates.
 
     Args:
         stage: None fetches no texts.
-        index: None if the body names a point in time.
-        shards: the number of shards searched for candidates.
-        extra: further parts of the request body.
+        index: None if the body names a point in time, in ``extra``.
         dedup: the field of fingerprints; without one, texts are not compared with them.
 
     Attributes:
         stale: the identities of hits whose fingerprint is of another text.
     """
 
-    def __init__(
-        self,
-        stage: TextStage | None,
-        index: str | None,
-        shards: int,
-        partial: PartialAnswer,
-        extra: Mapping[str, Any] | None = None,
-        *,
-        dedup: str = "",
-    ) -> None:
-        self.stage, self.partial = stage, partial
-        self.stale: set[tuple[Any, Any, Any]] = set()
-        self._dedup = dedup
-        self._index, self._shards, self._extra = index, shards, extra or {}
+    stage: TextStage | None
+    index: str | None
+    shards: int
+    partial: PartialAnswer
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    dedup: str = ""
+    stale: set[tuple[Any, Any, Any]] = field(default_factory=set)
 
     def read(self, hits: Sequence[Hit], fields: Sequence[str]) -> Steps[list[JSON]]:
         """Fetch hits by id, with the given fields of their sources."""
         found: list[JSON] = []
         for begin in range(0, len(hits), _AT_ONCE):
             part = hits[begin : begin + _AT_ONCE]
-            body = {"query": hits_query(part, self._shards), "size": len(part), "track_total_hits": False}
-            answer = yield Call("search", (self._index, {**body, **self._extra, "_source": list(fields)}))
+            body = {"query": hits_query(part, self.shards), "size": len(part), "track_total_hits": False}
+            answer = yield Call("search", (self.index, {**body, **self.extra, "_source": list(fields)}))
             refuse_small_windows(answer)
             self.partial.note(answer)
             found += answer["hits"]["hits"]
@@ -233,9 +219,9 @@ class TextSource:
 
     def compare(self, fetched: Mapping[Any, Hit], hits: Mapping[Any, Hit]) -> None:
         """Compare the texts of fetched hits with the fingerprints that were read before, by identity."""
-        if self.stage is None or not self._dedup:
+        if self.stage is None or not self.dedup:
             return
-        digests = {name: stored_fingerprint(hits[name], self._dedup).get("digest") for name in fetched}
+        digests = {name: stored_fingerprint(hits[name], self.dedup).get("digest") for name in fetched}
         self.stale |= self.stage.stale(
             {
                 name: (hit.get("_source") or {}, str(one[0]))

@@ -1,6 +1,5 @@
 """Pages of documents found, read block by block."""
 
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
@@ -234,18 +233,11 @@ Options = TypeVar("Options")
 Page = TypeVar("Page", bound=FoundPage[Any])
 
 
-class PagedSearch(ABC, Generic[Wanted, Options, Page]):
-    """A search whose results come page by page."""
-
-    @abstractmethod
-    def _page(self, index: str, wanted: Wanted, options: Options | None, place: str | None) -> Steps[Page]:
-        """Return a page of the results of one query."""
-
-
-class SyncPagedSearch(PagedSearch[Wanted, Options, Page]):
-    """``PagedSearch`` on an engine that blocks."""
+class SyncPagedSearch(Generic[Wanted, Options, Page]):
+    """A search on an engine that blocks, whose results come page by page."""
 
     _engine: Engine
+    _page: Callable[..., Steps[Page]]
 
     def find(
         self, index: str, wanted: Wanted, options: Options | None = None, *, place: str | None = None
@@ -274,10 +266,11 @@ class SyncPagedSearch(PagedSearch[Wanted, Options, Page]):
             yield page
 
 
-class AsyncPagedSearch(PagedSearch[Wanted, Options, Page]):
-    """``PagedSearch`` on an engine whose methods are awaited; same methods as ``SyncPagedSearch``."""
+class AsyncPagedSearch(Generic[Wanted, Options, Page]):
+    """``SyncPagedSearch`` on an engine whose methods are awaited."""
 
     _engine: AsyncEngine
+    _page: Callable[..., Steps[Page]]
 
     async def find(
         self, index: str, wanted: Wanted, options: Options | None = None, *, place: str | None = None

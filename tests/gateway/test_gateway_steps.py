@@ -38,12 +38,12 @@ from shinglefold.errors import (
     WindowTooLarge,
 )
 from shinglefold.gateway.http.caller_engine import _product
-from shinglefold.gateway.http.folding_wish import with_folding
 from shinglefold.gateway.http.interception import SEARCHES, Intercepted, Interception, _Behind
 from shinglefold.gateway.http.messages import HttpCaller, Reply, encode, send_answer
 from shinglefold.gateway.http.metrics import Metrics
 from shinglefold.gateway.http.upstream import _read
 from shinglefold.gateway.rest import TAKES_TIME, Operation, RestRequest, RestResponse, status_of
+from shinglefold.gateway.search_answers import with_folding
 
 
 def _run(steps, perform, threads, body=b"{}", timed=None):
@@ -155,7 +155,7 @@ def _answered(operation, error, *replies, request=None, answer=None):
         return RestResponse(200, body, Reply(200, [], b"{}", body))
 
     gateway = SimpleNamespace(
-        _send=send, _metrics=SimpleNamespace(failed=lambda _: None, unfolded=lambda _: None)
+        _send=send, _metrics=SimpleNamespace(failed=lambda _: None, count=lambda *_: None)
     )
     for name in ("_failed", "_unfolded"):
         setattr(gateway, name, partial(getattr(Interception, name), gateway))
@@ -343,7 +343,7 @@ def test_the_version_is_read_for_another_caller_if_the_first_one_may_not():
         return Reply(200, [], b"{}", body)
 
     gateway = SimpleNamespace(
-        _behind=_Behind(_product("opensearch", {}, {}), *[None] * 4),
+        _behind=_Behind(_product("opensearch", {}, {}), *[None] * 3),
         _upstream=SimpleNamespace(ask=ask, connection=SimpleNamespace(product="")),
     )
     assert gateway._behind.product == ("opensearch", None, False)

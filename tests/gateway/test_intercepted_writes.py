@@ -4,7 +4,7 @@ import json
 import warnings
 
 import pytest
-from support.interceptor import Script, intercept, lines, with_note
+from support.interceptor import Script, intercept, lines, reads, with_note
 
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.contracts.engine import Guard
@@ -12,7 +12,6 @@ from shinglefold.errors import ConfigError, EngineUnavailable, PermissionDenied
 from shinglefold.gateway import Interceptor
 from shinglefold.gateway.gates import Admit
 from shinglefold.gateway.rest import (
-    Read,
     RestRequest,
     RestResponse,
     Send,
@@ -140,7 +139,7 @@ def test_fingerprints_are_renewed_after_scripts_or_the_update_succeeds_with_a_wa
     sent = []
 
     def answer(request):
-        if isinstance(request, Read) and isinstance(statuses, PermissionDenied):
+        if reads(request) and isinstance(statuses, PermissionDenied):
             raise statuses
         if not isinstance(request, Send):
             return Script.__call__(reader, request)
@@ -185,7 +184,7 @@ def test_a_document_that_others_store_meanwhile_is_merged(site):
     class Late(Script):
         def __call__(self, request):
             found = super().__call__(request)
-            return [None] if isinstance(request, Read) and self.version == 1 else found
+            return [None] if reads(request) and self.version == 1 else found
 
     script = Late(site, 200, 200)
     intercept(site, script, "/site/_bulk", lines({"update": {"_id": "1"}}, {"doc": {"body": "text"}}))
@@ -235,8 +234,8 @@ def test_the_routing_of_a_bulk_holds_for_what_is_read(site):
 
     class Watched(Script):
         def __call__(self, request):
-            if isinstance(request, Read):
-                routings.extend(request.routings)
+            if reads(request):
+                routings.extend(request.arguments[3])
             return super().__call__(request)
 
     body = lines(
@@ -250,7 +249,7 @@ def test_the_routing_of_a_bulk_holds_for_what_is_read(site):
 def test_who_may_not_read_documents_updates_them_with_a_warning(site):
     class Denied(Script):
         def __call__(self, request):
-            if isinstance(request, Read):
+            if reads(request):
                 raise PermissionDenied("no")
             return super().__call__(request)
 
@@ -292,7 +291,7 @@ def test_a_signed_document_keeps_its_bytes(site, text):
 
 LEAVING = {
     "while a script runs": (lambda request: isinstance(request, Send), KeyboardInterrupt()),
-    "while the document is read": (lambda request: isinstance(request, Read), KeyboardInterrupt()),
+    "while the document is read": (reads, KeyboardInterrupt()),
     "steps are closed": (lambda request: isinstance(request, Send), GeneratorExit()),
     "no answer": (lambda request: isinstance(request, Send), EngineUnavailable("lost")),
 }

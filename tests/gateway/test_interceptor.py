@@ -8,7 +8,6 @@ from support.interceptor import Script, intercept, lines, with_note
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.errors import EngineUnavailable, PermissionDenied
 from shinglefold.gateway import Interceptor
-from shinglefold.gateway.http.folding_wish import with_folding
 from shinglefold.gateway.rest import (
     RestRequest,
     RestResponse,
@@ -17,6 +16,7 @@ from shinglefold.gateway.rest import (
     Work,
     operation_of,
 )
+from shinglefold.gateway.search_answers import with_folding
 from shinglefold.rerank import FoldedSearch
 from shinglefold.rerank.engine_calls import Call
 from shinglefold.runtime.sans_io import run

@@ -7,6 +7,7 @@ from support.hits import SCHEME, Spec, hits_of
 
 from shinglefold.rerank import FoldOptions
 from shinglefold.rerank.page.window import WindowReader
+from shinglefold.rerank.request.fold_options import SearchRequest
 
 _COUNT, _WINDOW = 120, 10
 
@@ -24,8 +25,9 @@ def _hits(seed):
 def _borders(hits, most):
     """Read all hits, at most so many at a time, and return where the block of each begins."""
     body = {"query": {"match_all": {}}, "sort": ["key"], "size": _COUNT + 1}
-    reading = WindowReader(body, FoldOptions(window=_WINDOW), SCHEME, "_dedup", tie="_seq_no", most=most)
-    steps = reading.read_on("pages")
+    request = SearchRequest("pages", body, FoldOptions(window=_WINDOW))
+    reading = WindowReader(request, SCHEME, "_dedup", tie="_seq_no", most=most)
+    steps = reading.read_on()
     answer = None
     while True:
         try:

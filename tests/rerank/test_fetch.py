@@ -156,6 +156,7 @@ def test_each_hit_is_fetched_once_and_stands_at_its_place(monkeypatch, at_once, 
     hits = [_read_hit(8), _read_hit(1), _read_hit(5), _read_hit(3)]
     reading = SimpleNamespace(
         hits=hits,
+        index="pages",
         shards=1,
         field="_dedup",
         pit=pit,
@@ -164,7 +165,7 @@ def test_each_hit_is_fetched_once_and_stands_at_its_place(monkeypatch, at_once, 
         pipeline=None,
     )
     reading.under_pit = partial(WindowReader.under_pit, reading)
-    steps = fetch._by_seq_no(reading, {"query": {"match_all": {}}}, [0, 2, 3], "pages", None)
+    steps = fetch._by_seq_no(reading, {"query": {"match_all": {}}}, [0, 2, 3], None)
     asked = []
     call = next(steps)
     try:
