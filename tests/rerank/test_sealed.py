@@ -95,5 +95,8 @@ def test_an_index_sealed_otherwise_is_refused(engine, index, seal, said):
     with pytest.raises(ConfigError, match=said):
         FoldedSearch(engine, SCHEME, seal=seal, on_trouble="raise").search(index, LIST)
     page = FoldedSearch(engine, SCHEME, seal=seal).search(index, LIST)
+    folded = FoldedSearch(engine, SCHEME, seal=SEAL if index == "sealed" else None).search(index, LIST)
+    assert folded["dedup"]["mode"] == "window"
+    assert page["dedup"].keys() >= folded["dedup"].keys()
     assert page["dedup"]["mode"] == "unfolded"
     assert said in page["dedup"]["mode_reason"]

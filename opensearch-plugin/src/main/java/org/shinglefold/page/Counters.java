@@ -51,6 +51,7 @@ final class Counters {
         // How many groups there are is unknown: all hits may be near-duplicates.
         dedup.put("groups_total", total(Math.min(1, plan.from() + hits), "gte"));
         dedup.put("folded", 0);
+        dedup.put("repeated", 0);
         dedup.put("unsigned", null);
         dedup.put("unreadable", null);
         dedup.put("other_schemes", Map.of());
