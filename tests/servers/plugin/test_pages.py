@@ -342,6 +342,31 @@ def test_of_a_partial_answer_it_folds_what_there_is(server, engine, index):
         engine.delete_index(other)
 
 
+def test_equal_sequence_numbers_of_a_shrunk_index_change_no_page(server, engine):
+    """Its documents keep the numbers that they had in several shards."""
+    wide, narrow = f"{INDEX}-wide", f"{INDEX}-narrow"
+    engine.create_index(wide, properties(), {"number_of_shards": 4, "number_of_replicas": 0})
+    try:
+        engine.bulk({"_index": wide, "_id": str(one["number"]), "_source": one} for one in documents())
+        server.ask("PUT", f"/{wide}/_settings", {"index.blocks.write": True})
+        settings = {"index.number_of_shards": 1, "index.blocks.write": None}
+        server.ask("PUT", f"/{wide}/_shrink/{narrow}", {"settings": settings})
+        engine.refresh(narrow)
+        body = {"query": {"match": {"body": "a"}}, "size": 20, "ext": {"dedup": {"scope": "published:1d"}}}
+        # Two indices have two shards, whose hits are fetched by their numbers.
+        for target in (narrow, f"{wide},{narrow}"):
+            found = by_plugin(server.url, target, body)
+            assert found["dedup"]["mode"] == "server"
+            assert comparable(found) == comparable(FoldedSearch(engine, SCHEME).search(target, body))
+        found = by_plugin(server.url, f"{wide},{narrow}", {**body, **FORMATTED["doc values"]})
+        assert found["dedup"]["mode"] == "unfolded"
+        assert "sequence numbers did not identify them" in found["dedup"]["mode_reason"]
+        assert "a format of [published]" in found["dedup"]["mode_reason"]
+    finally:
+        for name in (wide, narrow):
+            engine.delete_index(name)
+
+
 def test_smaller_windows_of_an_index_are_heeded(server, engine):
     name = f"{INDEX}-small"
     settings = {"number_of_shards": 2, "number_of_replicas": 0, "max_result_window": 50}

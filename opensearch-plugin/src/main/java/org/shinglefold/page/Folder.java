@@ -155,7 +155,7 @@ public final class Folder {
     private SearchResponse readCompletely() {
         String form = Plan.otherForm(plan().source(), plan().fields());
         if (form != null) {
-            throw new IllegalStateException("documents changed while the page was read, and the request has " + form);
+            throw new IllegalStateException("sequence numbers did not identify them, and the request has " + form);
         }
         return begin(plan().completely());
     }
@@ -247,7 +247,8 @@ public final class Folder {
 
     private static String reason(Throwable error) {
         OpenSearchException root = OpenSearchException.guessRootCauses(error)[0];
-        String cause = root.getCause() == null ? "" : ": " + root.getCause().getMessage();
-        return "the hits could not be folded: " + root.getMessage() + cause;
+        String told = root.getMessage();
+        String cause = root.getCause() == null ? told : root.getCause().getMessage();
+        return "the hits could not be folded: " + told + (Objects.equals(cause, told) ? "" : ": " + cause);
     }
 }
