@@ -162,6 +162,9 @@ def words_of_index(scheme: Scheme) -> Canonicalizer | MissingWords:
 def open_to_write(where: Any, index: str) -> Engine:  # noqa: ANN401 - as in open_engine
     """Open an engine that can write an index; an embedded one needs the languages of the index."""
     with closing(open_engine(where)) as engine:
-        found = engine.all_mappings(index)
+        try:
+            found = engine.all_mappings(index)
+        except IndexMissing as error:
+            raise missing_index(engine, index, "Check the name.") from error
     schemes = [Recipe.of(mappings, name).scheme for name, mappings in found.items() if has_recipe(mappings)]
     return open_engine(where, search_canonicalizer(schemes[0]) if schemes else None)

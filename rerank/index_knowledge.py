@@ -304,12 +304,15 @@ class IndexKnowledge:
         return self._field or str((stored_recipe(mappings) or {}).get("field") or FIELD)
 
     def _target(self, found: Mapping[str, Mappings]) -> tuple[Scheme, str, ShinglefoldError | None]:
-        """Return the scheme and the field to fold by: those of the search, else those of most indices."""
+        """Return the scheme and the field to fold by: those of the search, else those of most indices.
+
+        Of two recipes with as many indices, that of the first name wins, also in the plugin.
+        """
         if isinstance(self._given, Scheme):
             return self._given, self._field or FIELD, None
         recipes: list[Recipe] = []
         problem: ShinglefoldError | None = None
-        for name, mappings in found.items():
+        for name, mappings in sorted(found.items()):
             try:
                 recipes += [Recipe.of(mappings, name)] if has_recipe(mappings) else []
             except ShinglefoldError as error:

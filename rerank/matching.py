@@ -306,7 +306,10 @@ def _check_stored(recipe: IndexRecipe) -> None:
     for name, mappings in recipe.mappings.items():
         if mapped_at(mappings, f"{recipe.field}.{PASSAGES}") is None:
             commands = chain([suggest("setup", name, passages=True), suggest("backfill", name)])
-            raise ConfigError(f"index {name!r} stores no elements of passages: {commands}")
+            raise ConfigError(
+                f"index {name!r} stores no elements of passages: {commands}; "
+                "in Python: setup(…, passages=True), then backfill()"
+            )
 
 
 class MatchSearch(MatchSteps[Engine], SyncPagedSearch[str, MatchOptions, MatchPage]):

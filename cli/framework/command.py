@@ -156,8 +156,10 @@ class Command(_WithExamples):
             return ""
         options, rest, _ = self.make_parser(ctx).parse_args(given)
         word = options.get(arguments[0].name or "")
-        if len(rest) != 1 or "index" in options or not isinstance(word, str) or os.path.exists(word):
+        if len(rest) != 1 or "index" in options or not isinstance(word, str):
             return ""
+        if os.path.exists(word):
+            word = rest[0]
         meant = argument_to_option(typed, name, word, "--index")
         return f"{name} takes an index by --index. If {printable(word)!r} is the index: {meant}"
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: The most reasons of failures that lines show.
 _REASONS = 5
+#: What counts mean, where their name does not say it.
+_COUNTED = {"unknown_language": " (their words tell it; codes are of ISO 639-1: uk and zh, not ua and cn)"}
 #: The message about sources without documents.
 NO_DOCUMENTS = (
     "no documents found; check the sources, or say their --format (of folders, only HTML and text are read)"
@@ -65,7 +67,9 @@ def run_lines(summary: "Summary | Signed", here: int, stages: str = "") -> Itera
     languages = [f"{code} {count:,}" for code, count in sorted(summary.languages.items())]
     yield f"scheme {summary.scheme}; languages: {', '.join(languages) or 'none'}"
     yield from (
-        f"{name.replace('_', ' ')}: {count:,}" for name, count in sorted(summary.counts.items()) if count
+        f"{name.replace('_', ' ')}: {count:,}{_COUNTED.get(name, '')}"
+        for name, count in sorted(summary.counts.items())
+        if count
     )
     first = {one.reason: f"; first: {one.source}:{one.line}" for one in summary.failures}
     reasons = sorted(summary.reasons.items(), key=lambda item: -item[1])

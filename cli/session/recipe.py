@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 from shinglefold.api.index_recipe import common_recipe, missing_index
 from shinglefold.cli.framework.next_commands import Hints, chain
 from shinglefold.cli.options.sources import read_definition
-from shinglefold.contracts.engine import JSON, Templates
+from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.documents import FORMAT
 from shinglefold.engines import is_server, open_engine
 from shinglefold.engines.http import named_addresses, without_secrets
@@ -165,10 +165,14 @@ def recipe_of_index(target: Target, *, groups: bool = False) -> tuple[Recipe, di
         try:
             found = engine.all_mappings(target.index)
         except IndexMissing as error:
-            remedy = f"To make {target.index!r}: {target.command('setup', groups=groups)}"
-            place = without_secrets(target.where)
-            raise missing_index(engine, target.index, remedy, place) from error
+            raise no_such_index(engine, target, groups=groups) from error
     return one_recipe(found, target), found
+
+
+def no_such_index(engine: Engine, target: Target, *, groups: bool = False) -> IndexMissing:
+    """Return the error for a missing index: which indices there are, and the command that makes it."""
+    remedy = f"To make {target.index!r}: {target.command('setup', groups=groups)}"
+    return missing_index(engine, target.index, remedy, without_secrets(target.where))
 
 
 def is_set_up(target: Target) -> bool:

@@ -322,7 +322,7 @@ def narrowable(body: Mapping[str, Any]) -> bool:
 
 def resumable(body: Mapping[str, Any]) -> bool:
     """Return whether ``search_after`` can continue a search: its order is one sort, equal in each request."""
-    return narrowable(body) and "rescore" not in body and not has_random_order(body.get("query"))
+    return narrowable(body) and not body.get("rescore") and not has_random_order(body.get("query"))
 
 
 def place_key(body: Mapping[str, Any]) -> str | None:

@@ -6,7 +6,7 @@ import pytest
 
 import shinglefold
 from shinglefold.engines import open_engine
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, IndexMissing
 
 
 def test_fields_are_not_guessed(tmp_path):
@@ -112,3 +112,5 @@ def test_what_was_set_up_is_removed(tmp_path):
     assert shinglefold.remove(tmp_path, "site").mapped == {"site": "_dedup"}
     with pytest.raises(ConfigError, match="nothing to remove"):
         shinglefold.remove(tmp_path, "site")
+    with pytest.raises(IndexMissing, match=r"no index 'sites'; there are: site\. Did you mean 'site'"):
+        shinglefold.remove(tmp_path, "sites")

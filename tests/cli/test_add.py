@@ -17,6 +17,17 @@ def test_adding_to_an_index_that_is_missing_names_the_command_that_makes_it(run)
     assert run("add", "-", "--index", "news", "--policy", "tag", stdin=line).code == 0
 
 
+def test_one_reason_of_several_documents_is_told_once(run):
+    assert run("setup", "news").code == 0
+    wrong = "".join(json.dumps({"id": id_, "body": 5}) + "\n" for id_ in "abc")
+    added = run("add", "-", "--index", "news", stdin=wrong)
+    first, summary = added.out.splitlines()
+    assert first.startswith("failed: 'a' and 2 more (--json lists all): ")
+    assert (added.code, summary) == (1, "0 of 3 added to news")
+    told = run("add", "-", "--index", "news", "--json", stdin=wrong).json()
+    assert [one["_id"] for one in told["documents"]] == ["a", "b", "c"]
+
+
 def test_an_index_that_numbers_its_groups_from_now_on_takes_tagged_documents(run):
     first, copy = ({"id": id_, "body": _TEXT} for id_ in ("a", "b"))
     assert run("index", "-", "--index", "news", "--workers", 1, stdin=json.dumps(first)).code == 0

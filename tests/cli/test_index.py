@@ -263,3 +263,23 @@ def test_a_profile_is_suggested_for_cards_and_keeps_sizes_apart(run, tmp_path):
     again = run("index", tmp_path / "cards.jsonl", "--index", "cards", "--workers", 1)
     assert "--profile" not in again.err
     assert run("doctor", "cards").out.endswith("all is well\n")
+
+
+def test_an_index_in_the_place_of_a_source_is_told_with_the_command(run):
+    source = _write("a.jsonl", {"id": "1", "title": "Мост", "body": _TEXT})
+    for name in ("index", "add"):
+        ran = run(name, source, "site")
+        assert ran.code
+        assert f"If 'site' is the index: shinglefold {name} a.jsonl --index site" in ran.err
+    assert run("index", source, "b.jsonl").err == (
+        "error: cannot read b.jsonl: no such file or folder; check the path\n"
+    )
+
+
+def test_a_label_of_no_language_is_counted_with_what_labels_are(run):
+    pipeline = {"supershingle": {"field": "body", "language_field": "lang"}}
+    Path("labels.json").write_text(json.dumps({"processors": [pipeline]}))
+    source = _write("a.jsonl", {"id": "1", "body": _TEXT, "lang": "ua"})
+    ran = run("index", source, "--pipeline", "labels.json", "--workers", 1)
+    assert "unknown language: 1 (" in ran.out
+    assert "uk and zh, not ua and cn" in ran.out

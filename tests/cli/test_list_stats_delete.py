@@ -251,6 +251,7 @@ def test_folders_that_are_no_indices_are_neither_listed_nor_deleted_nor_written_
     for command in (["delete", "photos", "--yes"], ["stats", "photos"], ["search", "x", "--index", "photos"]):
         ran = run(*command)
         assert (ran.code, "no index 'photos'" in ran.err) == (1, True)
+        assert ran.err.endswith("; there are: news. To make 'photos': shinglefold setup photos\n")
     for more in ([], ["--recreate"]):
         made = run("index", "-", "--index", "photos", "--workers", 1, *more, stdin=_PAGE)
         assert made.code == 1

@@ -16,9 +16,13 @@ def test_languages_of_a_scheme_are_sorted_whatever_order_they_are_named_in():
     assert registry.references(["ru", "any"]) == registry.references(["any", "ru"])
 
 
-def test_an_unknown_language_names_the_nearest():
-    with pytest.raises(UnknownLanguage, match="did you mean 'uk'"):
-        registry.make_scheme(codes=["ukr", "any"])
+@pytest.mark.parametrize(
+    ("code", "meant"),
+    [("ukr", "uk"), ("ua", "uk"), ("uk-UA", "uk"), ("cn", "zh"), ("zh_TW", "zh"), ("GB", "en")],
+)
+def test_an_unknown_language_names_the_one_that_is_meant(code, meant):
+    with pytest.raises(UnknownLanguage, match=f"did you mean '{meant}'"):
+        registry.make_scheme(codes=[code, "any"])
 
 
 def test_options_for_a_language_outside_the_scheme_are_refused():

@@ -180,7 +180,8 @@ def test_what_only_the_search_itself_says_of_hits_comes_with_the_window(body):
 
 
 @pytest.mark.parametrize(
-    "body", [{"knn": {}}, {"retriever": {}}, {"rank": {}}, {"query": {"hybrid": {}}}, {"rescore": {}}]
+    "body",
+    [{"knn": {}}, {"retriever": {}}, {"rank": {}}, {"query": {"hybrid": {}}}, {"rescore": {"query": {}}}],
 )
 def test_what_is_ranked_by_more_than_a_sort_is_not_read_on(body):
     assert not resumable(body)

@@ -70,6 +70,7 @@ SHOWN: tuple[tuple[str, Any], ...] = (
     ("script_fields", {"twice": {"script": "doc['number'].value * 2"}}),
     ("terminate_after", 30),
     ("timeout", "10s"),
+    ("rescore", []),
 )
 
 

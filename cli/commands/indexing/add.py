@@ -1,5 +1,6 @@
 """``shinglefold add FILE``: add the documents that are no near-duplicates of stored ones."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -204,9 +205,15 @@ def _print(index: str, run: "BulkRun", backfill: str) -> None:
 
 
 def _rejections(verdicts: Sequence[dict[str, Any]]) -> Iterator[str]:
+    failed = Counter(one["reason"] for one in verdicts if one["status"] == "failed")
     for one in verdicts:
         if one["status"] != "accepted":
             who = repr(one["_id"]) if "_id" in one else f"{one['source']}:{one['line']}"
+            if one["status"] == "failed":
+                count = failed.pop(one["reason"], 0)
+                if not count:
+                    continue
+                who += f" and {count - 1:,} more (--json lists all)" if count > 1 else ""
             yield f"{one['status']}: {who}: {one['reason']}"
             for passage in one.get("passages", ()):
                 yield f"  {passage['equal_tokens']} tokens: {_shorten(passage['member']['text'])}"

@@ -54,6 +54,8 @@ def delete(
     With --id or --query only those documents are deleted. On a terminal the command shows them and asks;
     elsewhere it needs --yes. Exit code 3 says that some documents were not deleted, or do not exist.
     """
+    from shinglefold.cli.session.recipe import no_such_index
+    from shinglefold.errors import IndexMissing
     from shinglefold.maintenance import delete as carry_out
     from shinglefold.maintenance import plan_deletion
     from shinglefold.rerank.index_fields import check_fields, query_fields
@@ -63,7 +65,10 @@ def delete(
     with _open(target, analysed=query is not None) as opened:
         if wanted is not None and opened.index_exists(index):
             check_fields(opened.all_mappings(index).values(), index, query_fields(wanted), "--query")
-        plan = plan_deletion(opened, index, ids or None, wanted)
+        try:
+            plan = plan_deletion(opened, index, ids or None, wanted)
+        except IndexMissing as error:
+            raise no_such_index(opened, target) from error
         if plan.unread:
             remark(printable(f"{plan.index} can't be read: {target.hints.complete(plan.unread)}"))
         if dry_run:

@@ -1,5 +1,6 @@
 """``shinglefold index SOURCE…``: documents into an index, with their fingerprints."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.framework.next_commands import argument_to_option
 from shinglefold.cli.framework.output import (
+    printable,
     progress_bar,
     progress_reporter,
     remark,
@@ -161,7 +164,7 @@ def index(
     target = invocation.target(index, engine, **flags)
     settings = target.settings
     replaying = partial(replay_command, target)
-    _check_replay(sources if replay else None, dead_letters, recreate=recreate)
+    _check_sources(invocation, sources, dead_letters, replay=replay, recreate=recreate)
     check_dead_letters(dead_letters, sources, replaying(dead_letters or ""))
     options = make_read_options(format, id_field, encoding, header, html)
     types = _field_types(target, mapping, recreate=recreate)
@@ -238,13 +241,16 @@ def index(
     return index_exit_code(summary, watch, named=bool(target.fields))
 
 
-def _check_replay(sources: Sequence[str] | None, dead_letters: str | None, *, recreate: bool) -> None:
-    """Refuse options that make no sense for a dead-letter file.
-
-    Args:
-        sources: those of ``--replay``; None without it.
-    """
-    if sources is None:
+def _check_sources(
+    invocation: Invocation, sources: Sequence[str], dead_letters: str | None, *, replay: bool, recreate: bool
+) -> None:
+    """Refuse an index that is named as the last source, and options that make no sense for dead letters."""
+    if not replay:
+        name = printable(sources[-1])
+        if len(sources) > 1 and not os.path.exists(name) and "." not in name and name != "-":
+            meant = argument_to_option(invocation.arguments, "index", name, "--index")
+            missing = f"cannot read {name}: no such file or folder; check the path"
+            raise InputError(f"{missing}. If {name!r} is the index: {meant}")
         return
     if len(sources) != 1 or sources[0] == "-":
         raise click.UsageError("--replay takes one dead-letter file")

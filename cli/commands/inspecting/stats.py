@@ -44,12 +44,17 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
     for each index. Exit code 3 says that some could not be read.
     """
     from shinglefold.cli.commands.indexing.new_index import leftover_warnings
+    from shinglefold.cli.session.recipe import no_such_index
     from shinglefold.engines import open_engine
+    from shinglefold.errors import IndexMissing
     from shinglefold.maintenance import statistics
 
     target = invocation.target(index, engine)
     with closing(open_engine(target.where)) as opened:
-        found = statistics(opened, index)
+        try:
+            found = statistics(opened, index)
+        except IndexMissing as error:
+            raise no_such_index(opened, target) from error
         recipes = [one.info for one in found if one.recipe]
         leftovers = list(leftover_warnings(opened, recipes, target.hints)) if index == "*" else []
     if invocation.json:

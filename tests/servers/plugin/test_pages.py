@@ -1,16 +1,22 @@
 """Our plugin inside OpenSearch answers as ``FoldedSearch`` does, hit by hit, or refuses by name."""
 
+import json
 from typing import Any
 from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
-from support.hits import SCHEME
+from support.hits import SCHEME, fingerprint_of
 from support.plugin_trials import SHOWN, by_plugin, comparable, documents, properties, request_of
+from support.random_pages import spec_of
 from support.servers.local import LocalServer
 from support.topologies import laid_out
 
+import shinglefold
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError
+from shinglefold.examples import articles
+from shinglefold.model.recipe import Recipe
 from shinglefold.rerank import FoldedSearch, FoldOptions
 
 TRIALS = 70
@@ -161,19 +167,25 @@ def test_what_it_does_not_take_is_refused_by_name(server, index, case):
 FORMATTED: dict[str, JSON] = {
     "doc values": {"docvalue_fields": [{"field": "published", "format": "yyyy"}]},
     "fields": {"fields": [{"field": "published", "format": "yyyy"}]},
+    "a script": {"script_fields": {"published": {"script": "1"}}},
 }
 
 
+@pytest.mark.parametrize("equal", [False, True])
 @pytest.mark.parametrize("case", FORMATTED)
-def test_formats_of_shown_values_change_no_group(server, engine, index, case):
+def test_formats_of_shown_values_change_no_group(server, engine, case, equal):
+    """Equal texts of several shards have equal digests, and some have equal sequence numbers."""
     dedup = {"representative": "newest:published", "scope": "published:1d"}
-    body = {"query": {"match": {"body": "a"}}, "size": 9, **FORMATTED[case], "ext": {"dedup": dedup}}
-    found = by_plugin(server.url, index, body)
-    assert comparable(found) == comparable(FoldedSearch(engine, SCHEME).search(index, body))
-    assert found["dedup"]["folded"]
+    body = {"query": {"match": {"body": "a"}}, "size": 40, **FORMATTED[case], "ext": {"dedup": dedup}}
+    stored = fingerprint_of(spec_of(8)).to_field()
+    made = [{**one, "_dedup": stored} if equal else one for one in documents()]
+    with laid_out("five_shards", engine, server, made, properties()) as place:
+        found = by_plugin(server.url, place.target, body)
+        assert comparable(found) == comparable(FoldedSearch(engine, SCHEME).search(place.target, body))
+        assert found["dedup"]["folded"]
 
 
-@pytest.mark.parametrize("form", [*FORMATTED.values(), {"script_fields": {"published": {"script": "1"}}}])
+@pytest.mark.parametrize("form", FORMATTED.values())
 @pytest.mark.parametrize("dedup", [{"representative": "newest:published"}, {"scope": "published:1d"}])
 def test_what_comes_in_another_form_leaves_a_page_unfolded(engine, index, form, dedup):
     body = {"query": {"match": {"body": "a"}}, "size": 9, "explain": True, **form}
@@ -330,6 +342,31 @@ def test_of_a_partial_answer_it_folds_what_there_is(server, engine, index):
         engine.delete_index(other)
 
 
+def test_equal_sequence_numbers_of_a_shrunk_index_change_no_page(server, engine):
+    """Its documents keep the numbers that they had in several shards."""
+    wide, narrow = f"{INDEX}-wide", f"{INDEX}-narrow"
+    engine.create_index(wide, properties(), {"number_of_shards": 4, "number_of_replicas": 0})
+    try:
+        engine.bulk({"_index": wide, "_id": str(one["number"]), "_source": one} for one in documents())
+        server.ask("PUT", f"/{wide}/_settings", {"index.blocks.write": True})
+        settings = {"index.number_of_shards": 1, "index.blocks.write": None}
+        server.ask("PUT", f"/{wide}/_shrink/{narrow}", {"settings": settings})
+        engine.refresh(narrow)
+        body = {"query": {"match": {"body": "a"}}, "size": 20, "ext": {"dedup": {"scope": "published:1d"}}}
+        # Two indices have two shards, whose hits are fetched by their numbers.
+        for target in (narrow, f"{wide},{narrow}"):
+            found = by_plugin(server.url, target, body)
+            assert found["dedup"]["mode"] == "server"
+            assert comparable(found) == comparable(FoldedSearch(engine, SCHEME).search(target, body))
+        found = by_plugin(server.url, f"{wide},{narrow}", {**body, **FORMATTED["doc values"]})
+        assert found["dedup"]["mode"] == "unfolded"
+        assert "sequence numbers did not identify them" in found["dedup"]["mode_reason"]
+        assert "a format of [published]" in found["dedup"]["mode_reason"]
+    finally:
+        for name in (wide, narrow):
+            engine.delete_index(name)
+
+
 def test_smaller_windows_of_an_index_are_heeded(server, engine):
     name = f"{INDEX}-small"
     settings = {"number_of_shards": 2, "number_of_replicas": 0, "max_result_window": 50}
@@ -349,6 +386,39 @@ def test_several_searches_fold_together(server, engine, index):
     answers = engine.msearch([(index, body) for body in searches])
     told = [answer.get("dedup", {}).get("mode") for answer in answers]
     assert told == ["server", None, "server"]
+
+
+@pytest.mark.parametrize("mistake", [{"explain": True}, {"windows": 3}, {"window": 0}, {"scope": "nothing"}])
+def test_a_mistake_of_one_search_fails_no_other(server, index, mistake):
+    lines: list[JSON] = [{}, {"size": 1}, {}, {"size": 1, "ext": {"dedup": mistake}}]
+    body = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    request = Request(f"{server.url}/{index}/_msearch", body, {"Content-Type": "application/x-ndjson"})
+    with urlopen(request) as answer:
+        plain, refused_one = json.load(answer)["responses"]
+    assert plain["hits"]["hits"]
+    assert refused_one["status"] == 400
+    assert next(iter(mistake)) in refused_one["error"]["reason"] or "nothing" in str(refused_one["error"])
+
+
+def test_of_two_recipes_that_of_the_first_name_folds(server, engine):
+    names = {f"{INDEX}-a": "compact", f"{INDEX}-b": "default"}
+    try:
+        for name, preset in names.items():
+            shinglefold.setup(server.url, name, text=["title", "body"], languages=[], preset=preset)
+            with shinglefold.open(server.url, name) as site:
+                site.index(articles())
+        scheme = Recipe.of(engine.mappings(f"{INDEX}-a"), INDEX).scheme.id
+        for target in (",".join(names), ",".join(reversed(names)), f"{INDEX}-*"):
+            folded = FoldedSearch(engine, lambda recipe: recipe.scheme)
+            expected = folded.search(target, {"size": 20, "sort": ["_id", "_index"]})
+            found = by_plugin(
+                server.url, target, {"size": 20, "sort": ["_id", "_index"], "ext": {"dedup": {}}}
+            )
+            assert found["dedup"]["scheme"] == expected["dedup"]["scheme"] == scheme
+            assert comparable(found) == comparable(expected)
+    finally:
+        for name in names:
+            engine.delete_index(name)
 
 
 def test_trials_are_of_every_kind():

@@ -50,9 +50,6 @@ public final class Bodies {
         source.size(size).timeout(plan.source().timeout()).seqNoAndPrimaryTerm(true);
         shownParts(plan.source(), source);
         source.seqNoAndPrimaryTerm(true);
-        if (plan.breaksTies() && !plan.wantsDocValues(plan.digest())) {
-            source.docValueField(plan.digest());
-        }
         return withSource(plan, source);
     }
 

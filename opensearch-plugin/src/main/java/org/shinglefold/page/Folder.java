@@ -1,6 +1,5 @@
 package org.shinglefold.page;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -17,6 +16,7 @@ import org.opensearch.action.search.SearchRequest;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.action.search.ShardSearchFailure;
 import org.opensearch.core.action.ActionListener;
+import org.opensearch.core.index.shard.ShardId;
 import org.opensearch.core.rest.RestStatus;
 import org.opensearch.index.seqno.SequenceNumbers;
 import org.opensearch.search.SearchHit;
@@ -29,7 +29,8 @@ public final class Folder {
     private Reading reading;
     private boolean answered, compared;
 
-    private record Key(String index, long number, String digest) {}
+    /** What identifies a hit: sequence numbers are unique within a shard, but for indices made by {@code _shrink}. */
+    private record Key(ShardId shard, long number) {}
 
     public Folder(Client client, Plan plan, ActionListener<SearchResponse> listener) {
         this.client = client;
@@ -99,18 +100,15 @@ public final class Folder {
         int count = Math.min(wanted.size(), Math.max(1, (plan().most() - 1) / shards));
         int size = Math.min(plan().most(), count * shards + 1);
         List<Key> now = wanted.subList(0, count);
-        Set<String> digests = new HashSet<>();
-        now.forEach(key -> digests.add(key.digest));
         List<Long> numbers = now.stream().map(Key::number).distinct().toList();
-        SearchRequest request = Bodies.page(plan(), numbers, digests.contains(null) ? Set.of() : digests, size);
+        SearchRequest request = Bodies.page(plan(), numbers, digests(keys, new HashSet<>(now)), size);
         return search(request, answer -> {
             reading.partial().note(answer, 0, 0);
             boolean unique = answer.getHits().getHits().length < size;
             for (SearchHit hit : answer.getHits().getHits()) {
-                Key key = new Key(hit.getIndex(), hit.getSeqNo(), digest(hit));
+                Key key = new Key(hit.getShard().getShardId(), hit.getSeqNo());
                 unique = fetched.put(key, hit) == null && unique;
             }
-            // Two shards may have equal documents with equal numbers.
             return unique
                 ? fetchNext(page, keys, wanted.subList(count, wanted.size()), fetched) : readCompletely();
         });
@@ -133,22 +131,32 @@ public final class Folder {
         return page.answer(found);
     }
 
-    private Key windowKey(SearchHit hit) {
+    private static Key windowKey(SearchHit hit) {
         List<Object> number = Reading.row(hit).values(Plan.SEQ_NO);
-        return new Key(hit.getIndex(), number.size() == 1 ? ((Number) number.get(0)).longValue() : -1, digest(hit));
+        return new Key(hit.getShard().getShardId(), number.size() == 1 ? ((Number) number.get(0)).longValue() : -1);
     }
 
-    /** Returns what tells hits of several shards apart that have the same number; null in one shard. */
-    private String digest(SearchHit hit) {
-        if (!plan().breaksTies()) {
-            return null;
+    /** Returns the digests of hits; empty if one has none. */
+    private Set<String> digests(Map<Integer, Key> keys, Set<Key> now) {
+        Set<String> digests = new HashSet<>();
+        for (Map.Entry<Integer, Key> one : keys.entrySet()) {
+            if (now.contains(one.getValue())) {
+                List<Object> found = Reading.row(reading.hits()[one.getKey()]).values(plan().digest());
+                if (found.isEmpty()) {
+                    return Set.of();
+                }
+                digests.add(String.valueOf(found.get(0)));
+            }
         }
-        List<Object> found = new ArrayList<>(Reading.row(hit).values(plan().digest()));
-        return found.isEmpty() ? null : String.valueOf(found.get(0));
+        return digests;
     }
 
     /** Begins again with hits that come with everything, so that none needs to be found again. */
     private SearchResponse readCompletely() {
+        String form = Plan.otherForm(plan().source(), plan().fields());
+        if (form != null) {
+            throw new IllegalStateException("sequence numbers did not identify them, and the request has " + form);
+        }
         return begin(plan().completely());
     }
 
@@ -239,7 +247,8 @@ public final class Folder {
 
     private static String reason(Throwable error) {
         OpenSearchException root = OpenSearchException.guessRootCauses(error)[0];
-        String cause = root.getCause() == null ? "" : ": " + root.getCause().getMessage();
-        return "the hits could not be folded: " + root.getMessage() + cause;
+        String told = root.getMessage();
+        String cause = root.getCause() == null ? told : root.getCause().getMessage();
+        return "the hits could not be folded: " + told + (Objects.equals(cause, told) ? "" : ": " + cause);
     }
 }

@@ -136,7 +136,31 @@ public record Plan(
 
     /** Returns whether the request itself returns a field. */
     boolean wants(String field) {
-        return wantsDocValues(field) || matches(source().fetchFields(), field);
+        return wantsDocValues(field) || matches(source().fetchFields(), field) || computes(source(), field);
+    }
+
+    /**
+     * Returns what gives a field that folding reads another form, where each hit comes with all that the request
+     * returns; null if nothing does.
+     */
+    public static String otherForm(SearchSourceBuilder source, List<String> read) {
+        List<FieldAndFormat> shown = new ArrayList<>();
+        shown.addAll(source.docValueFields() == null ? List.of() : source.docValueFields());
+        shown.addAll(source.fetchFields() == null ? List.of() : source.fetchFields());
+        for (String name : read) {
+            if (shown.stream().anyMatch(one -> one.format != null && Regex.simpleMatch(one.field, name))) {
+                return "a format of [" + name + "], which folding reads, where hits come whole";
+            }
+            if (computes(source, name)) {
+                return "a script field [" + name + "], the name of a field that folding reads";
+            }
+        }
+        return null;
+    }
+
+    private static boolean computes(SearchSourceBuilder source, String name) {
+        return source.scriptFields() != null
+            && source.scriptFields().stream().anyMatch(one -> one.fieldName().equals(name));
     }
 
     private static boolean matches(List<FieldAndFormat> wanted, String field) {

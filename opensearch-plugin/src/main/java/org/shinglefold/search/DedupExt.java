@@ -30,14 +30,12 @@ final class DedupExt extends SearchExtBuilder {
     }
 
     static DedupExt fromXContent(XContentParser parser) throws IOException {
-        DedupExt ext = switch (parser.currentToken()) {
+        // The request processor checks options: an error here would fail all searches of an msearch.
+        return switch (parser.currentToken()) {
             case START_OBJECT -> new DedupExt(parser.map());
             case VALUE_BOOLEAN -> new DedupExt(Map.of("fold", parser.booleanValue()));
             default -> throw new IllegalArgumentException("ext.dedup: expected an object of options");
         };
-        // Mistakes are told before the search begins.
-        OptionsParser.parse(ext.options);
-        return ext;
     }
 
     Map<String, Object> options() {

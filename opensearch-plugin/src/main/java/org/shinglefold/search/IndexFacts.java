@@ -1,7 +1,8 @@
 package org.shinglefold.search;
 
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.opensearch.action.search.SearchRequest;
@@ -33,7 +34,7 @@ final class IndexFacts {
     /**
      * What a search needs to know.
      *
-     * @param scheme the scheme to fold by: that of most indices
+     * @param scheme the scheme to fold by: that of most indices, of equally many that of the first name
      * @param mappings the mapping of each index
      * @param shards how many shards are searched
      * @param most the most hits that all indices return
@@ -102,7 +103,10 @@ final class IndexFacts {
             }
         }
         try {
-            return resolver.concreteIndexNames(state, request);
+            String[] names = resolver.concreteIndexNames(state, request);
+            // Of two schemes with as many indices, the one of the first name folds.
+            Arrays.sort(names);
+            return names;
         } catch (IndexNotFoundException missing) {
             // The search itself says so.
             throw new Unfoldable(missing.getMessage());
@@ -115,26 +119,32 @@ final class IndexFacts {
     }
 
     private Scheme target(List<Mapping> mappings, String[] names) throws Unfoldable {
-        Map<Scheme, Integer> counted = new LinkedHashMap<>();
+        // Schemes with other thresholds have the same id.
+        Map<List<String>, Integer> counted = new HashMap<>();
         String problem = names.length == 0
             ? "no index has such a name" : "the recipe of " + String.join(",", names) + " can't be read";
         for (Mapping mapping : mappings) {
             if (mapping.scheme() != null) {
-                counted.merge(mapping.scheme(), 1, Integer::sum);
+                counted.merge(key(mapping.scheme()), 1, Integer::sum);
             } else if (!mapping.problem().isEmpty()) {
                 problem = mapping.problem();
             }
         }
         Scheme chosen = null;
-        for (Map.Entry<Scheme, Integer> one : counted.entrySet()) {
-            if (chosen == null || one.getValue() > counted.get(chosen)) {
-                chosen = one.getKey();
+        for (Mapping mapping : mappings) {
+            Scheme one = mapping.scheme();
+            if (one != null && (chosen == null || counted.get(key(one)) > counted.get(key(chosen)))) {
+                chosen = one;
             }
         }
         if (chosen == null) {
             throw new Unfoldable(problem);
         }
         return chosen;
+    }
+
+    private static List<String> key(Scheme scheme) {
+        return List.of(scheme.id(), scheme.field());
     }
 
     Mapping mapping(IndexMetadata index) {

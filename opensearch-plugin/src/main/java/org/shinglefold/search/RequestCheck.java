@@ -1,6 +1,5 @@
 package org.shinglefold.search;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.Pattern;
@@ -12,13 +11,13 @@ import org.opensearch.index.query.QueryBuilderVisitor;
 import org.opensearch.index.query.functionscore.FunctionScoreQueryBuilder;
 import org.opensearch.index.query.functionscore.RandomScoreFunctionBuilder;
 import org.opensearch.search.builder.SearchSourceBuilder;
-import org.opensearch.search.fetch.subphase.FieldAndFormat;
 import org.opensearch.search.sort.FieldSortBuilder;
 import org.opensearch.search.sort.ScoreSortBuilder;
 import org.opensearch.search.sort.SortBuilder;
 import org.opensearch.search.suggest.completion.CompletionSuggestionBuilder;
 import org.shinglefold.fold.FoldOptions;
 import org.shinglefold.fold.Policy;
+import org.shinglefold.page.Plan;
 
 /** Refuses requests that the plugin would not answer as the Python client does. */
 final class RequestCheck {
@@ -147,17 +146,8 @@ final class RequestCheck {
 
     /** Refuses other forms of fields that folding reads, where each hit comes with all that the request returns. */
     static void checkForms(SearchSourceBuilder source, List<String> read) {
-        List<FieldAndFormat> shown = new ArrayList<>();
-        shown.addAll(source.docValueFields() == null ? List.of() : source.docValueFields());
-        shown.addAll(source.fetchFields() == null ? List.of() : source.fetchFields());
-        for (String name : read) {
-            boolean formatted = shown.stream()
-                .anyMatch(one -> one.format != null && Regex.simpleMatch(one.field, name));
-            refuse(formatted, "a format of [" + name + "], which folding reads, where hits come whole");
-            boolean computed = source.scriptFields() != null
-                && source.scriptFields().stream().anyMatch(one -> one.fieldName().equals(name));
-            refuse(computed, "a script field [" + name + "], the name of a field that folding reads");
-        }
+        String form = Plan.otherForm(source, read);
+        refuse(form != null, form);
     }
 
     /** Refuses to read supershingles, which engines keep with the sources, where the request wants no such parts. */
