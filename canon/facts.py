@@ -20,8 +20,16 @@ from shinglefold.canon.written_numbers import HAN, LETTER, NEAR, POINTS, SCALES,
 #: words for places.
 WordClass = Literal["numbers", "letters", "names"]
 
-#: A match starts at the first letter, so long runs of letters take no time. v1.2 is a version.
-_MODEL = rf"(?P<model>(?<!{NEAR})(?!v\d+\.\d){LETTER}++-?\d+(?:{LETTER}++|\++(?!\d))?)"
+#: A match starts at the first letter, so long runs of letters take no time. v1.2 and USB3.0 are versions.
+#: Words are no part of a model (iPhone14 is iPhone 14). Consonants before a space are (RTX 4090), but not
+#: sizes, and not before years and lists.
+_VOWELS, _CONSONANTS = "[aeiouyаеиоуыэюяіїє]", "[bcdfghjklmnpqrstvwxz]{2,5}"
+_MODEL = (
+    rf"(?P<model>(?<!{NEAR})(?!v\d+\.\d|{LETTER}++\d\.\d(?!\d))"
+    rf"(?!(?={LETTER}*{_VOWELS}){LETTER}{{4,}}-?\d+(?!\d|{LETTER}|\+)){LETTER}++-?\d+(?:{LETTER}++|\++(?!\d))?"
+    rf"|(?<!{NEAR})(?<!['’])(?!x*[sml] ){_CONSONANTS} (?!(?:19\d|20[0-3])\d(?!\d))\d++"
+    rf"(?![.,:/×–-]?\d| \d{{3}})(?:{LETTER}{{1,2}})?(?!{NEAR}))"
+)
 #: Groups of three digits belong together, whatever separates them; several points or commas make a date or
 #: a list, one makes a fraction.
 _NUMBER = (
@@ -30,10 +38,15 @@ _NUMBER = (
     r"|\d+(?:[.,]\d+){2,}|\d+(?:[.,]\d+)?)"
 )
 _GROUPED = re.compile(r"((?!0)\d{1,3}(?:[ ,.'’_]\d{3})+)(?:[.,](\d{1,2}))?")
+#: What may part the letters and the digits of a model.
+_PARTED = str.maketrans("", "", "- ")
 _BY = re.compile(r"(\d)\s*[xх×*]\s*(?=\d)")
 _DIGITS = re.compile(r"\d+")
 #: A prefix that belongs to the digits after it, reversed, and how many characters before them it may start.
-_LEAD, _REACH = re.compile(rf"-?{LETTER}++|(?:\s?[$€£₽₴¥])?\s*+=?[<>≤≥±]|\s?[$€£₽₴¥]"), 24
+_LEAD, _REACH = (
+    re.compile(rf"-?{LETTER}++| {_CONSONANTS}(?!{LETTER})|(?:\s?[$€£₽₴¥])?\s*+=?[<>≤≥±]|\s?[$€£₽₴¥]"),
+    24,
+)
 
 #: Signs that compare the words beside them; before a number, signs of size belong to it. A lone ``>`` is not
 #: one, because paths of pages have it (Home > Shoes); a text with ``<`` differs from one with ``>`` anyway.
@@ -47,6 +60,9 @@ _YEARS = {
     "y": re.compile(r"(?:.*[.,])?(?:1\d|20)\d\d"),
     "р": re.compile(r"(?:.*[.,])?(?:19|20)\d\d"),
 }
+#: Decimals that are no versions, and what is said before those that are.
+_FRACTION = re.compile(r"0\.\d+|[\d ]+\.[5-9]0+")
+_VERSION = re.compile(r"(?:\bv|\bver\.?|верс\w*\.?|version|release|版本?)\s?$")
 _MINUS, _BEFORE_MINUS = "-−–", re.compile(r"(?:^|[\s(\[:=≈~±<>,;]|\.\.)$")
 #: Between numbers that share the unit of the last: 8/128 ГБ, 10–14 ч, 10 до 14 ч.
 _SHARED = re.compile(rf"[\s,/×+−–—-]{{0,4}}(?:{LETTER}{{1,3}})?[\s/×+−–—-]{{0,4}}")
@@ -224,16 +240,18 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
         # Only the parts near digits are searched: most of a text has none.
         lead = _LEAD.match(folded[max(at, begin - _REACH) : begin][::-1])
         match = lead and pattern.match(folded, begin - lead.end())
-        match = match or pattern.match(folded, begin)
+        alone = None if match and " " not in (match["model"] or "") else pattern.match(folded, begin)
+        # A number with a unit is no model: SSD 512 GB.
+        match = alone if alone and (alone["unit"] or alone["scale"]) else match or alone
         if match is None:
             continue
         at = match.end()
         if match["model"]:
-            models.add(f"m:{match['model'].translate(_latin()).replace('-', '')}")
+            models.add(f"m:{match['model'].translate(_latin()).translate(_PARTED)}")
             continue
         number, unit = match["number"], _unit(match)
         value = _scaled(_value(number), match["scale"]) if match["scale"] else _value(number)
-        if match["unit"] or match["money"]:
+        if match["unit"] or match["money"] or _is_fraction(value, folded[max(0, begin - 9) : begin]):
             value = _measured(value)
         signs = (match["than"] or "").strip().translate(_SPELLED_OUT)
         begin = match.end("than") if match["than"] else match.start()
@@ -243,6 +261,11 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
         if years and years.fullmatch(number):
             unit = ""
         yield _Found(signs + value, unit, match.start(), at)
+
+
+def _is_fraction(value: str, before: str) -> bool:
+    """Return whether a decimal without a unit is no version or section: few of them get to .50."""
+    return bool(_FRACTION.fullmatch(value)) and not _VERSION.search(before)
 
 
 def _is_sign(before: str) -> bool:
@@ -279,7 +302,7 @@ def _value(number: str) -> str:
 
 
 def _measured(value: str) -> str:
-    """Return the value of a number that has a unit; without one it may be a version, whose zeros count."""
+    """Return a value without zeros at its end."""
     return value.rstrip("0") if "." in value else value
 
 
