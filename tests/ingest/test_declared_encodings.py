@@ -67,6 +67,21 @@ def test_a_page_whose_encoding_is_only_a_guess_is_refused(tmp_path: Path, label:
         ("gb18030", "朱喆 王堃 李玥 张彧 陈翀 赵昺 淼焱垚犇骉羴"),
         ("shift_jis", "ｱｲｳｴｵｶｷｸｹｺｻｼｽｾｿﾀﾁﾂﾃﾄ"),
         ("iso-8859-1", "Ça été où l'île à côté, dès l'été"),
+        ("iso-8859-2", "Zażółć gęślą jaźń. Święta były piękne, choć śnieg już się roztopił"),
+        ("windows-1254", "Çocuklar güneşli bir günde okula yürüdüler, öğretmenleri İstanbul'u anlattı"),
+        ("iso-8859-7", "ΤΑ ΠΑΙΔΙΑ ΠΗΓΑΝ ΣΤΟ ΣΧΟΛΕΙΟ ΜΕ ΤΑ ΠΟΔΙΑ ΓΙΑΤΙ Ο ΟΔΗΓΟΣ ΑΡΡΩΣΤΗΣΕ"),
+        ("windows-1255", "הילדים הלכו לבית הספר ברגל כי נהג האוטובוס חלה"),
+        *(
+            (label, "Деца су ишла у школу пешке, јер се возач разболео. Љубав, њива, џеп, ћуран, ђак.")
+            for label in ("windows-1251", "iso-8859-5")
+        ),
+        *(
+            (label, "ЦСКА ФСБ МВД ГУВД ЦУМ ГУМ ФССП ФЗ РФ СССР КГБ ВЦСПС ГЭС ТЭЦ ЦБ ФРГ ГДР ЧССР")
+            for label in ("windows-1251", "koi8-r", "cp866", "iso-8859-5")
+        ),
+        *((label, "鑢鑪鑰鑵鑷鑽鑚鑼鑾钁鑿閂閇閊閔閖閘閙閠閨閧閭") for label in ("shift_jis", "euc-jp")),
+        ("big5-hkscs", "鬱麤龘齉齾灪爩虋饢驫鱻麷黷齺"),
+        ("gb2312", "鼢鼠 鼬獾 豺狼 獐麂 貔貅 饕餮 魑魅魍魉 螳螂 蟋蟀 蜈蚣 蚯蚓 蜻蜓 蜘蛛 蟑螂 牡蛎"),
     ],
 )
 @pytest.mark.parametrize("times", [1, 20])
