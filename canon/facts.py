@@ -34,9 +34,9 @@ WordClass = Literal["numbers", "letters", "names"]
 #: sizes, and not before years and lists.
 _VOWELS, _CONSONANTS = "[aeiouyаеиоуыэюяіїє]", "[bcdfghjklmnpqrstvwxz]{2,5}"
 _MODEL = (
-    rf"(?P<model>(?<!{NEAR})(?!v\d+\.\d|{LETTER}++\d\.\d(?!\d))"
+    rf"(?P<model>(?<!{NEAR})(?!v\d+\.\d|ph\d|{LETTER}++\d\.\d(?!\d))"
     rf"(?!(?={LETTER}*{_VOWELS}){LETTER}{{4,}}-?\d+(?!\d|{LETTER}|\+)){LETTER}++-?\d+(?:{LETTER}++|\++(?!\d))?"
-    rf"|(?<!{NEAR})(?<!['’])(?!x*[sml] ){_CONSONANTS} (?!(?:19\d|20[0-3])\d(?!\d))\d++"
+    rf"|(?<!{NEAR})(?<!['’])(?!x*[sml] |ph ){_CONSONANTS} (?!(?:19\d|20[0-3])\d(?!\d))\d++"
     rf"(?![.,:/×–-]?\d| \d{{3}})(?:{LETTER}{{1,2}})?(?!{NEAR}))"
 )
 #: Groups of three digits belong together, whatever separates them; several points or commas make a date or
@@ -263,8 +263,9 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
         lead = _LEAD.match(folded[max(at, begin - _REACH) : begin][::-1])
         match = lead and pattern.match(folded, begin - lead.end())
         alone = None if match and " " not in (match["model"] or "") else pattern.match(folded, begin)
-        # A number with a unit is no model: SSD 512 GB.
-        match = alone if alone and (alone["unit"] or alone["scale"]) else match or alone
+        # A number with a unit is no model: SSD 512 GB, or mm 20 in a table.
+        measured_by = match and alone and match[0].partition(" ")[0] in _spelled()[0]
+        match = alone if alone and (alone["unit"] or alone["scale"] or measured_by) else match or alone
         if match is None:
             continue
         at = match.end()
@@ -367,7 +368,7 @@ def _pattern() -> re.Pattern[str]:
     per = rf"(?:\.?\s?/\s?(?P<per>{letters}|с)(?!{LETTER}))?"
     power = r"(?:\^?(?P<power>[23])(?!\d))?"
     # Cyrillic letters that people type for A and K.
-    suffix = rf"(?:-(?=к))?(?P<suffix>[a-z]{{1,2}}|[ак])(?!{NEAR})"
+    suffix = rf"(?:-(?=к|d(?!{LETTER})))?(?P<suffix>[a-z]{{1,2}}|[ак])(?!{NEAR})"
     measured = rf"(?:(?!-[мг](?!{LETTER}))\s?-?\s?{square}{unit}{power}{per}|{suffix})?"
     return re.compile(rf"{_MODEL}|{_NUMBER}(?:\s?{_SCALE})?{measured}")
 

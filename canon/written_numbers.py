@@ -38,6 +38,8 @@ _HAN_DIGITS = "〇一二三四五六七八九"
 _DISCOUNT = re.compile(f"[{_HAN_DIGITS[1:]}]{{1,2}}(?=折)")
 _CODES = {"USD": "$", "EUR": "€", "RUB": "₽", "UAH": "₴", "GBP": "£", "CNY": "¥", "RMB": "¥"}
 _CODE = re.compile(rf"\b({'|'.join(_CODES)}):? ?(?=\d)")
+#: What stands before the diameter of a tyre.
+_TYRE = re.compile(r"(?<=/\d\d)[RrРр](?=\d\d(?!\d))")
 #: What stands between two units that are multiplied.
 POINTS = "[·⋅∙×*.-]"
 #: After numbers: volts and amperes in capitals, as в and а are words.
@@ -89,9 +91,9 @@ _SAID = {
         ),
         (
             ">",
-            rf"(?:{_MORE})(?:\s+(?:{_THAN}))?|свыше|понад|more than|over",
+            rf"(?:{_MORE})(?:\s+(?:{_THAN}))?|свыше|св\.|понад|more than|over",
             "超过|多于",
-            "более|льше|свыше|понад|more|over|超过|多于",
+            r"более|льше|свыше|св\.|понад|more|over|超过|多于",
         ),
         (
             "<",
@@ -154,6 +156,8 @@ def in_digits(plain: str) -> str:
     """Return a text with Roman and Chinese numbers in digits, and comparisons in words as signs."""
     digits = _ROMAN.sub(_roman_value, plain) if _ROMAN_RUN.search(plain) else plain
     signs = _DASH.sub("-", _HAN_NUMBER.sub(_han_value, digits))
+    if "/" in signs:
+        signs = _TYRE.sub(" R", signs)
     if "折" in signs:
         signs = _DISCOUNT.sub(lambda match: "".join(str(_HAN_DIGITS.index(one)) for one in match[0]), signs)
     if any(code in signs for code in _CODES):

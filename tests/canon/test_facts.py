@@ -169,6 +169,12 @@ SAME = [
     ("от 18 лет", "18+ лет"),
     ("5+ кг", "≥ 5 кг"),
     ("2+3", "2 + 3"),
+    *((one, "pH 7") for one in ("pH7", "pH 7,0", "pH=7")),
+    ("мощность, kW 5", "мощность 5, kW"),
+    ("св. 100 участников", "свыше 100 участников"),
+    ("3-D", "3D"),
+    ("205/55R16", "205/55 R16"),
+    ("Boeing 737 MAX", "boeing-737 Max"),
 ]  # fmt: skip
 #: Pairs of different facts.
 OTHER = [
@@ -277,6 +283,8 @@ OTHER = [
     ("iPhone 15 Pro", "iPhone 15 Pro Max"),
     ("RTX 4070", "RTX 4070 Super"),
     ("RTX4090Ti", "RTX4090"),
+    ("205/55R16", "205/55R17"),
+    ("3-D", "2-D"),
 ]
 #: Sizes and single letters: equal and different.
 LETTERS_SAME = [
