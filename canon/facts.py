@@ -78,7 +78,7 @@ _VERSION = re.compile(r"(?:\bv|\bver\.?|верс\w*\.?|version|release|版本?)\
 _ORDINAL = ("st", "nd", "rd", "th")
 _MINUS, _BEFORE_MINUS = "-−–", re.compile(r"(?:^|[\s(\[:=≈~±<>,;]|\.\.)$")
 #: Between numbers that share the unit of the last: 8/128 ГБ, 10–14 ч, 10 до 14 ч.
-_SHARED = re.compile(rf"[\s,/×+−–—~.-]{{0,4}}(?:{LETTER}{{1,3}}|[至到])?[\s/×+−–—-]{{0,4}}")
+_SHARED = re.compile(rf"[\s,/×+−–—~-]{{0,4}}(?:{LETTER}{{1,3}}|\.{{3}}|[至到])?[\s/×+−–—-]{{0,4}}")
 _SIZE = re.compile(rf"(?<!{NEAR})((?:[2-9]?X{{0,5}}[SML])|A{{2,4}}|Rh|[A-Z])([+#]+|[−–-](?!\w))?(?!{NEAR})")
 #: Letters that are units, or times, after a number.
 _MEASURES = "LWVAXKPN"

@@ -284,6 +284,7 @@ OTHER = [
     ("RTX 4070", "RTX 4070 Super"),
     ("RTX4090Ti", "RTX4090"),
     ("205/55R16", "205/55R17"),
+    ("п. 5. 7 дней", "п. 5 дней. 7 дней"),
     ("3-D", "2-D"),
 ]
 #: Sizes and single letters: equal and different.
