@@ -3,7 +3,6 @@
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
@@ -11,7 +10,17 @@ import xxhash
 
 from shinglefold.canon.segmentation import Cuttable
 from shinglefold.canon.unicode_tables import homoglyph_map, rows
-from shinglefold.canon.written_numbers import HAN, LETTER, NEAR, POINTS, SCALES, in_digits, plain_text
+from shinglefold.canon.written_numbers import (
+    HAN,
+    LETTER,
+    NEAR,
+    POINTS,
+    in_digits,
+    measured,
+    number_value,
+    plain_text,
+    scaled,
+)
 
 #: The classes of words that can be facts. ``numbers``: numbers with their units, signs and model letters, and
 #: signs that compare words (``>=``, ``≠``);
@@ -20,20 +29,32 @@ from shinglefold.canon.written_numbers import HAN, LETTER, NEAR, POINTS, SCALES,
 #: words for places.
 WordClass = Literal["numbers", "letters", "names"]
 
-#: A match starts at the first letter, so long runs of letters take no time. v1.2 is a version.
-_MODEL = rf"(?P<model>(?<!{NEAR})(?!v\d+\.\d){LETTER}++-?\d+(?:{LETTER}++|\++(?!\d))?)"
+#: A match starts at the first letter, so long runs of letters take no time. v1.2 and USB3.0 are versions.
+#: Words are no part of a model (iPhone14 is iPhone 14). Consonants before a space are (RTX 4090), but not
+#: sizes, and not before years and lists.
+_VOWELS, _CONSONANTS = "[aeiouyаеиоуыэюяіїє]", "[bcdfghjklmnpqrstvwxz]{2,5}"
+_MODEL = (
+    rf"(?P<model>(?<!{NEAR})(?!v\d+\.\d|ph\d|{LETTER}++\d\.\d(?!\d))"
+    rf"(?!(?={LETTER}*{_VOWELS}){LETTER}{{4,}}-?\d+(?!\d|{LETTER}|\+)){LETTER}++-?\d+(?:{LETTER}++|\++(?!\d))?"
+    rf"|(?<!{NEAR})(?<!['’])(?!x*[sml] |ph ){_CONSONANTS} (?!(?:19\d|20[0-3])\d(?!\d))\d++"
+    rf"(?![.,:/×–-]?\d| \d{{3}})(?:{LETTER}{{1,2}})?(?!{NEAR}))"
+)
 #: Groups of three digits belong together, whatever separates them; several points or commas make a date or
 #: a list, one makes a fraction.
 _NUMBER = (
     r"(?P<than>[<>≤≥±]=?\s*)?(?P<money>[$€£₽₴¥]\s?)?"
     r"(?P<number>(?!0)\d{1,3}(?:[ ,.'’_]\d{3})+(?!\d)(?:[.,]\d{1,2}(?![\d.,]))?"
-    r"|\d+(?:[.,]\d+){2,}|\d+(?:[.,]\d+)?)"
+    r"|\d+(?:[.,]\d+){2,}|\d+(?:[.,]\d+)?)(?P<more>\+(?!\+|\s?\d))?"
 )
-_GROUPED = re.compile(r"((?!0)\d{1,3}(?:[ ,.'’_]\d{3})+)(?:[.,](\d{1,2}))?")
+#: What may part the letters and the digits of a model.
+_PARTED = str.maketrans("", "", "- ")
 _BY = re.compile(r"(\d)\s*[xх×*]\s*(?=\d)")
 _DIGITS = re.compile(r"\d+")
 #: A prefix that belongs to the digits after it, reversed, and how many characters before them it may start.
-_LEAD, _REACH = re.compile(rf"-?{LETTER}++|(?:\s?[$€£₽₴¥])?\s*+=?[<>≤≥±]|\s?[$€£₽₴¥]"), 24
+_LEAD, _REACH = (
+    re.compile(rf"-?{LETTER}++| {_CONSONANTS}(?!{LETTER})|(?:\s?[$€£₽₴¥])?\s*+=?[<>≤≥±]|\s?[$€£₽₴¥]"),
+    24,
+)
 
 #: Signs that compare the words beside them; before a number, signs of size belong to it. A lone ``>`` is not
 #: one, because paths of pages have it (Home > Shoes); a text with ``<`` differs from one with ``>`` anyway.
@@ -41,26 +62,43 @@ _RELATION = re.compile(r"(?<![<>=!–—-])(?:(?:[<>]=|[≤≥]|<(?=\s))(?!\s*(?
 _SPELLED_OUT = str.maketrans({"≥": ">=", "≤": "<=", "≠": "!="})
 #: The possible ends of a sentence; the next letter decides.
 _END = re.compile(r"[。！？；]|[.!?…][\"»”’')\]]*+\s++|\n\s*+")
+#: Words that are shortened before a name.
+_SHORTENED = re.compile(
+    r"(?<!\w)(?:проф|акад|ул|вул|просп|пер|пл|им|ім|св|обл|mr|mrs|ms|dr|prof)$", re.IGNORECASE
+)
 #: Numbers before ``г.`` and ``р.`` that are years, by the unit or its spelling.
 _YEARS = {
     "g": re.compile(r"(?:.*[.,])?(?:19|20)\d\d"),
     "y": re.compile(r"(?:.*[.,])?(?:1\d|20)\d\d"),
     "р": re.compile(r"(?:.*[.,])?(?:19|20)\d\d"),
 }
+#: Decimals that are no versions, and what is said before those that are.
+_FRACTION = re.compile(r"0\.\d+|[\d ]+\.[5-9]0+")
+_VERSION = re.compile(r"(?:\bv|\bver\.?|верс\w*\.?|version|release|版本?)\s?$")
+_ORDINAL = ("st", "nd", "rd", "th")
 _MINUS, _BEFORE_MINUS = "-−–", re.compile(r"(?:^|[\s(\[:=≈~±<>,;]|\.\.)$")
 #: Between numbers that share the unit of the last: 8/128 ГБ, 10–14 ч, 10 до 14 ч.
-_SHARED = re.compile(rf"[\s,/×+−–—-]{{0,4}}(?:{LETTER}{{1,3}})?[\s/×+−–—-]{{0,4}}")
+_SHARED = re.compile(rf"[\s,/×+−–—~-]{{0,4}}(?:{LETTER}{{1,3}}|\.{{3}}|[至到])?[\s/×+−–—-]{{0,4}}")
 _SIZE = re.compile(rf"(?<!{NEAR})((?:[2-9]?X{{0,5}}[SML])|A{{2,4}}|Rh|[A-Z])([+#]+|[−–-](?!\w))?(?!{NEAR})")
 #: Letters that are units, or times, after a number.
 _MEASURES = "LWVAXKPN"
 #: Cyrillic capitals that people type for sizes; others that look Latin are words of their own.
 _TYPED = str.maketrans("МХ", "MX")
+#: Cyrillic letters that name something (витамин С), not words of titles.
+_NAMING = re.compile(r"(?<=[а-яёіїєґ] )[АВЕКС](?![^\W_])(?!\s+[A-ZА-ЯЁІЇЄҐ])")
+_AS_LATIN = str.maketrans("АВЕКС", "ABEKC")
+#: Behind a number, models that differ: iPhone 15 Pro Max, RTX 4090 Ti.
+_VARIANT = r"pro|max|plus|ultra|mini|lite|super|ti|se|fe"
+_VARIANTS = re.compile(rf"(?:[ -]?(?:{_VARIANT})(?!{NEAR}))+")
+_WITH_VARIANT = re.compile(rf"(.*\d)({_VARIANT})")
+_BEHIND_NUMBER = re.compile(rf"(?<=\d){_VARIANTS.pattern}", re.IGNORECASE)
 #: English words of one letter.
 _WORDS = "AI"
 _WORD = re.compile(rf"{LETTER}++")
 #: Behind these a capital begins a value, not a name.
 _BEGINS = ":•·|/–—"
 _MODEL_NEXT = re.compile(rf"\s{LETTER}{{1,9}}-?\d")
+_CHINESE = re.compile(f"[{HAN}]")
 _PLACE = re.compile(rf"[{HAN}]{{2}}(?=[路街区區县縣市镇鎮村])")
 #: The shortest name, and the letters of one that count: the others may be an ending.
 _SHORTEST, _STEM = 3, 5
@@ -69,8 +107,6 @@ _SCALE = (
     r"|(?:тысяч|тисяч|миллион|миллиард|мільйон|мільярд|thousand|million|billion|trillion)[^\W\d]*)"
 )
 _POINT = re.compile(POINTS)
-#: Numbers that are multiplied: of fewer digits than a decimal holds.
-_DECIMAL, _LONGEST = re.compile(r"[<>=-]{0,3}[\d ]+(?:\.\d+)?"), 20
 _BROKEN = re.compile(rf"(?<={LETTER})-\n\s*(?={LETTER})")
 #: Spaces that do not part two numbers.
 _BLANK = re.compile(r"(?<!\d) | (?!\d)")
@@ -201,6 +237,8 @@ def _is_end_between(plain: str, begin: int, end: int) -> bool:
 
 def _is_end(plain: str, match: re.Match[str]) -> bool:
     """Return whether a sentence ends here: the next letter decides, or a blank line."""
+    if match[0][0] == "." and _SHORTENED.search(plain[max(0, match.start() - 6) : match.start()]):
+        return False
     following = plain[match.end() : match.end() + 8].lstrip("\"«“‘'([-—– ")[:1]
     return match[0][0] in "。！？；" or not following or following.isupper() or match[0].count("\n") > 1
 
@@ -224,18 +262,28 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
         # Only the parts near digits are searched: most of a text has none.
         lead = _LEAD.match(folded[max(at, begin - _REACH) : begin][::-1])
         match = lead and pattern.match(folded, begin - lead.end())
-        match = match or pattern.match(folded, begin)
+        alone = None if match and " " not in (match["model"] or "") else pattern.match(folded, begin)
+        # A number with a unit is no model: SSD 512 GB, or mm 20 in a table.
+        measured_by = match and alone and match[0].partition(" ")[0] in _spelled()[0]
+        match = alone if alone and (alone["unit"] or alone["scale"] or measured_by) else match or alone
         if match is None:
             continue
         at = match.end()
         if match["model"]:
-            models.add(f"m:{match['model'].translate(_latin()).replace('-', '')}")
+            model = match["model"]
+            if parts := _WITH_VARIANT.fullmatch(model):
+                model = parts[1]
+                models.add(f"v:{parts[2]}")
+            models.add(f"m:{model.translate(_latin()).translate(_PARTED)}")
+            models |= _variants(folded, at)
             continue
+        models |= _variants(folded, at)
         number, unit = match["number"], _unit(match)
-        value = _scaled(_value(number), match["scale"]) if match["scale"] else _value(number)
-        if match["unit"] or match["money"]:
-            value = _measured(value)
+        value = scaled(number_value(number), match["scale"]) if match["scale"] else number_value(number)
+        if match["unit"] or match["money"] or _is_fraction(value, folded[max(0, begin - 9) : begin]):
+            value = measured(value)
         signs = (match["than"] or "").strip().translate(_SPELLED_OUT)
+        signs = signs or (">=" if match["more"] else "")
         begin = match.end("than") if match["than"] else match.start()
         if begin and folded[begin - 1] in _MINUS and _is_sign(folded[max(0, begin - 9) : begin - 1]):
             signs += "-"
@@ -243,6 +291,17 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
         if years and years.fullmatch(number):
             unit = ""
         yield _Found(signs + value, unit, match.start(), at)
+
+
+def _variants(folded: str, at: int) -> set[str]:
+    """Return the words for variants of a model that follow."""
+    match = _VARIANTS.match(folded, at)
+    return {f"v:{one}" for one in re.findall(_VARIANT, match[0])} if match else set()
+
+
+def _is_fraction(value: str, before: str) -> bool:
+    """Return whether a decimal without a unit is no version or section: few of them get to .50."""
+    return bool(_FRACTION.fullmatch(value)) and not _VERSION.search(before)
 
 
 def _is_sign(before: str) -> bool:
@@ -255,41 +314,8 @@ def _with_shared_units(sentence: str, numbers: list[_Found]) -> Iterator[_Found]
     for one in reversed(numbers):
         after = shared[-1] if shared else one
         joined = not one.unit and after.unit and _SHARED.fullmatch(sentence[one.end : after.start])
-        shared.append(one._replace(unit=after.unit, value=_measured(one.value)) if joined else one)
+        shared.append(one._replace(unit=after.unit, value=measured(one.value)) if joined else one)
     return reversed(shared)
-
-
-def _value(number: str) -> str:
-    """Return a number in its normal form: groups of three digits, and a fraction that is not zero."""
-    if number.isdecimal():
-        whole, fraction = number, ""
-    elif grouped := _GROUPED.fullmatch(number):
-        whole, fraction = re.sub(r"\D", "", grouped[1]), grouped[2] or ""
-    elif number.count(".") + number.count(",") > 1:
-        return " ".join(_value(one) for one in re.split("[.,]", number))
-    else:
-        whole, _, fraction = number.replace(",", ".").partition(".")
-    if len(whole) == 2 and not fraction:
-        whole = whole[whole[0] == "0" :]
-    fraction = fraction if fraction.strip("0") else ""
-    first = len(whole) % 3
-    # Groups, because nobody can tell whether ``14 128`` is one number or two.
-    groups = [whole[:first]] * bool(first) + [whole[at : at + 3] for at in range(first, len(whole), 3)]
-    return " ".join(groups) + (f".{fraction}" if fraction else "")
-
-
-def _measured(value: str) -> str:
-    """Return the value of a number that has a unit; without one it may be a version, whose zeros count."""
-    return value.rstrip("0") if "." in value else value
-
-
-def _scaled(value: str, scale: str) -> str:
-    """Return a value in its normal form times a thousand, a million and so on."""
-    power = max((name for name in SCALES if scale.startswith(name)), key=len)
-    if len(value) > _LONGEST or not _DECIMAL.fullmatch(value):
-        return f"{value} {power}"
-    times = Decimal(value.replace(" ", "")) * 10 ** SCALES[power]
-    return _value(f"{times:f}".rstrip("0").rstrip(".") if times % 1 else f"{times:.0f}")
 
 
 def _unit(match: re.Match[str]) -> str:
@@ -297,7 +323,8 @@ def _unit(match: re.Match[str]) -> str:
     if money := (match["money"] or "").strip():
         return _spelled()[0].get(money, "")
     if match["unit"] is None:
-        return suffix.translate(_latin()) if (suffix := match["suffix"]) else ""
+        suffix = match["suffix"]
+        return suffix.translate(_latin()) if suffix and suffix not in _ORDINAL else ""
     unit = _normal_unit(match["unit"])
     power = match["power"] or {"к": "2", "s": "2", "平": "2", "п": "2"}.get((match["square"] or "")[:1], "")
     if (match["square"] or "").startswith(("куб", "cu", "立")):
@@ -337,11 +364,11 @@ def _pattern() -> re.Pattern[str]:
         r"(?P<square>(?:кв|куб|sq|cu)\.?\s*"
         r"|(?:квадратн|кубическ|кубічн|square|cubic)[^\W\d_]*+\s++|平方|立方|平)??"
     )
-    unit = rf"(?P<unit>(?:{letters})(?=\^?[23](?!\d))|(?:{letters})(?!{LETTER})|(?:{begun})\w*|{signs})"
+    unit = rf"(?P<unit>(?:{letters})(?=\^?[23](?!\d))|(?:{letters})(?!{LETTER}|-р)|(?:{begun})\w*|{signs})"
     per = rf"(?:\.?\s?/\s?(?P<per>{letters}|с)(?!{LETTER}))?"
     power = r"(?:\^?(?P<power>[23])(?!\d))?"
     # Cyrillic letters that people type for A and K.
-    suffix = rf"(?:-(?=к))?(?P<suffix>[a-z]{{1,2}}|[ак])(?!{NEAR})"
+    suffix = rf"(?:-(?=к|d(?!{LETTER})))?(?P<suffix>[a-z]{{1,2}}|[ак])(?!{NEAR})"
     measured = rf"(?:(?!-[мг](?!{LETTER}))\s?-?\s?{square}{unit}{power}{per}|{suffix})?"
     return re.compile(rf"{_MODEL}|{_NUMBER}(?:\s?{_SCALE})?{measured}")
 
@@ -353,6 +380,7 @@ def _is_han(text: str) -> bool:
 def _letters(plain: str) -> set[str]:
     """Return the sizes and single capitals of a text."""
     found = set()
+    plain = _NAMING.sub(lambda match: match[0].translate(_AS_LATIN), plain)
     for match in _SIZE.finditer(plain.translate(_TYPED)):
         letters, sign = match[1], (match[2] or "").replace("−", "-").replace("–", "-")
         before = plain[max(0, match.start() - 2) : match.start()]
@@ -366,10 +394,11 @@ def _letters(plain: str) -> set[str]:
 def _names(plain: str) -> set[str]:
     """Return the beginnings of capitalized words that do not begin a sentence, and the names of places."""
     found = {f"n:{match[0]}" for match in _PLACE.finditer(plain)}
-    for sentence in _sentences(_BROKEN.sub("", plain)):
-        words = list(_WORD.finditer(sentence))
-        for match in words[1:]:
+    for sentence in _sentences(_BROKEN.sub("", _BEHIND_NUMBER.sub("", plain))):
+        for number, match in enumerate(_WORD.finditer(sentence)):
             word = match[0]
+            if not number and not _CHINESE.search(sentence, 0, match.start()):
+                continue  # It begins the sentence.
             begins = sentence[max(0, match.start() - 3) : match.start()].rstrip()[-1:]
             named = len(word) >= _SHORTEST and word[0].isupper() and word[1:].islower()
             # A name before its model may begin the sentence in a copy; the model is a fact of its own.

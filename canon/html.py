@@ -40,31 +40,10 @@ _SPACE = re.compile(r"\s")
 _AT_ONCE = 1 << 20
 #: Elements that no browser shows as text of the page, and readings above the line.
 _UNREAD = [
-    "script",
-    "style",
-    "template",
-    "noscript",
-    "noframes",
-    "noembed",
-    "iframe",
-    "object",
-    "svg",
-    "head",
-]
-_UNREAD += [
-    "audio",
-    "video",
-    "canvas",
-    "datalist",
-    "title",
-    "annotation",
-    "annotation-xml",
-    "rt",
-    "rtc",
-    "rp",
-    "progress",
-    "meter",
-]
+    "script", "style", "template", "noframes", "noembed", "iframe", "object", "svg", "head",
+    "audio", "video", "canvas", "datalist", "title", "annotation", "annotation-xml", "rt", "rtc", "rp",
+    "progress", "meter",
+]  # fmt: skip
 #: Icons and the like, which browsers show in a line, between words.
 _IN_LINE = "svg, iframe, object, audio, video, canvas, progress, meter"
 #: Elements with this attribute are shown later by scripts: tabs, folded sections, variants of a passage.
@@ -82,12 +61,18 @@ _FOLDED_HEADING = ", ".join(
     f"{each} button" for each in ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary")
 )
 _DATE_IN_TEXT = "p time, li time, dd time, td time, blockquote time"
+#: What browsers without scripts show; requests to switch them on are no text of a page.
+_NO_SCRIPT, _REQUEST = "noscript", re.compile("java ?script|скрипт|脚本|腳本", re.IGNORECASE)
 #: Attributes that mark an element as hidden, a dialog or a menu, and how deeply a page's text is nested.
 _SAID_OF_FRAMES, _LEVELS = ("hidden", "style", "class", "id", "role"), 32
+#: What a script makes visible after it has loaded the page.
+_INVISIBLE = "[style*='visibility:hidden' i], [style*='visibility: hidden' i]"
 #: Elements in which a page says that its own text is.
 _OWN_TEXT = "main, article, [role=main], [itemprop=articleBody]"
 #: Fewer characters are a remark or a variant, and no text of a page.
 _LEAST = 100
+#: A text that names scripts and is shorter requests them.
+_LONGEST_REQUEST = 600
 #: Inline elements without a meaning, as ``span``: misnested or unclosed ones (a ``font`` in each
 #: paragraph, a ``select`` of all towns) take the parser quadratic time.
 _INLINE = "a|b|big|code|em|font|i|nobr|optgroup|option|s|select|small|strike|strong|tt|u"
@@ -97,7 +82,7 @@ _AS_SPAN_END = re.compile(rf"</(?:{_either_case(_INLINE)})(?=[\s/>])".encode())
 _XHTML = re.compile(rb"\A\s*<\?xml\s|<html\s[^>]*\bxmlns\s*=", re.IGNORECASE)
 _HEAD = 2048
 _CLOSES_ITSELF = re.compile(
-    rf"<({_either_case('|'.join((*_UNREAD, 'textarea', 'xmp')))})"
+    rf"<({_either_case('|'.join((*_UNREAD, _NO_SCRIPT, 'textarea', 'xmp')))})"
     r"((?:\s+[^\s=<>/]+\s*=\s*(?:\"[^\"<]*\"|'[^'<]*'))*)\s*/>".encode()
 )
 _CDATA = re.compile(rb"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
@@ -126,9 +111,9 @@ _DEEPEST = 512
 def strip_html(html: str, keep_hidden: bool = False) -> str:
     """Return the text of an HTML page or fragment, one line for each block element.
 
-    Leaves out what no browser shows: scripts, templates, embedded objects, the head, hidden elements. Hidden
-    elements count where they are most of a page, which scripts show then. Accepts any input: broken markup is
-    read as browsers read it, NUL and lone surrogates are dropped. Style sheets are not read.
+    Leaves out what no browser shows: scripts, templates, embedded objects, the head, hidden elements,
+    ``noscript``. The last two count where they are most of a page: scripts show it then. Accepts any input:
+    broken markup is read as browsers read it, NUL and lone surrogates are dropped. Style sheets are not read.
 
     Args:
         keep_hidden: keep elements with the attribute ``hidden``, each on lines of its own. Scripts show them.
@@ -147,14 +132,15 @@ def strip_html(html: str, keep_hidden: bool = False) -> str:
 def main_markup(html: str) -> str:
     """Return the markup in which to look for a page's article, as UTF-8 can encode it.
 
-    That is its ``main``, or its only ``article``, or all of the page. Lists are ``ol`` there, as
+    That is its ``main``, or its only ``article``, or what a script makes visible if it has most of the text,
+    or all of the page. Lists are ``ol`` there, as
     resiliparse takes each ``ul`` for a menu; those that are mostly links are gone. Figures, which may be
     tables or code, are ``div``, and dates within sentences have no element, as it drops them, too.
     """
     page = parse_html(html)
     _remove_hidden(page, keep_hidden=True)
     # resiliparse leaves out the words of these.
-    page.unwrap_tags(["ruby", "rb"])
+    page.unwrap_tags(["ruby", "rb", _NO_SCRIPT])
     for node in page.css(_DATE_IN_TEXT):
         node.unwrap()
     for node in page.css(_FOLDED_HEADING):
@@ -171,6 +157,9 @@ def main_markup(html: str) -> str:
         # One counts, if it is the only one.
         own = list(islice(articles, 2))
         own = own if len(own) == 1 or not mains else [node for node, _ in mains]
+    if not own and page.body is not None:
+        most = _length(page.body) / 2
+        own = [node for node, length in _lengths(page.css(_INVISIBLE)) if length > max(most, _LEAST)]
     root = own[0] if len(own) == 1 else page.root
     if root is None:
         return ""
@@ -285,8 +274,8 @@ def _text(page: "LexborHTMLParser") -> str:
 
 
 def _remove_hidden(page: "LexborHTMLParser", keep_hidden: bool) -> None:
-    """Remove hidden elements, unless they are most of the page."""
-    hidden = []
+    """Remove hidden elements and ``noscript``, unless they are most of the page."""
+    hidden = _without_scripts(page)
     for node in page.css(_STYLED):
         display = _display(node.attributes.get("style") or "")
         if display == "none":
@@ -315,6 +304,24 @@ def _remove_hidden(page: "LexborHTMLParser", keep_hidden: bool) -> None:
         for node in page.css(_HIDDEN_ATTRIBUTE):
             node.insert_before("\n")
             node.insert_after("\n")
+
+
+def _without_scripts(page: "LexborHTMLParser") -> "list[LexborNode]":
+    """Return the elements that browsers without scripts show, and remove those that are no text of the page.
+
+    These are requests and remarks, and whatever the rest of the page outweighs, which may say the same.
+    """
+    found = list(_lengths(page.css(_NO_SCRIPT)))
+    texts = sum(length for _, length in found if length >= _LEAST)
+    rest = _length(page.body) - sum(length for _, length in found) if texts and page.body else 0
+    for node, length in found:
+        is_request = length < _LONGEST_REQUEST and _REQUEST.search(node.text_lexbor())
+        if length < _LEAST or texts <= rest or is_request:
+            node.decompose()
+        else:
+            node.insert_before("\n")
+            node.insert_after("\n")
+    return page.css(_NO_SCRIPT) if texts else []
 
 
 def _display(style: str) -> str:

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from decimal import Decimal
 from functools import cache
 from itertools import pairwise
 
@@ -32,6 +33,13 @@ _HAN_FRACTION = re.compile(
     r"([百千万一二三四五六七八九十]|(?<!\d)\d++)\s?分之\s?([一二三四五六七八九十百]|\d++(?:\.\d++)?+)"
     r"(?!\s?[点〇零一二三四五六七八九十百千万])"
 )
+#: Discounts, 八折 are 8 of 10, and codes of currencies that stand before a number.
+_HAN_DIGITS = "〇一二三四五六七八九"
+_DISCOUNT = re.compile(f"[{_HAN_DIGITS[1:]}]{{1,2}}(?=折)")
+_CODES = {"USD": "$", "EUR": "€", "RUB": "₽", "UAH": "₴", "GBP": "£", "CNY": "¥", "RMB": "¥"}
+_CODE = re.compile(rf"\b({'|'.join(_CODES)}):? ?(?=\d)")
+#: What stands before the diameter of a tyre.
+_TYRE = re.compile(r"(?<=/\d\d)[RrРр](?=\d\d(?!\d))")
 #: What stands between two units that are multiplied.
 POINTS = "[·⋅∙×*.-]"
 #: After numbers: volts and amperes in capitals, as в and а are words.
@@ -56,6 +64,9 @@ SCALES = {
     )
     for name in names.split()
 }
+#: Numbers that are multiplied: of fewer digits than a decimal holds.
+_DECIMAL, _LONGEST = re.compile(r"[<>=-]{0,3}[\d ]+(?:\.\d+)?"), 20
+_GROUPED = re.compile(r"((?!0)\d{1,3}(?:[ ,.'’_]\d{3})+)(?:[.,](\d{1,2}))?")
 #: The beginnings of what makes a unit one of areas and volumes.
 SQUARES = ["кв", "куб", "sq", "cu", "平", "立"]
 #: What is said before a number, by its sign, and a quicker look for it by the end of its words: most texts
@@ -80,9 +91,9 @@ _SAID = {
         ),
         (
             ">",
-            rf"(?:{_MORE})(?:\s+(?:{_THAN}))?|свыше|понад|more than|over",
+            rf"(?:{_MORE})(?:\s+(?:{_THAN}))?|свыше|св\.|понад|more than|over",
             "超过|多于",
-            "более|льше|свыше|понад|more|over|超过|多于",
+            r"более|льше|свыше|св\.|понад|more|over|超过|多于",
         ),
         (
             "<",
@@ -145,6 +156,12 @@ def in_digits(plain: str) -> str:
     """Return a text with Roman and Chinese numbers in digits, and comparisons in words as signs."""
     digits = _ROMAN.sub(_roman_value, plain) if _ROMAN_RUN.search(plain) else plain
     signs = _DASH.sub("-", _HAN_NUMBER.sub(_han_value, digits))
+    if "/" in signs:
+        signs = _TYRE.sub(" R", signs)
+    if "折" in signs:
+        signs = _DISCOUNT.sub(lambda match: "".join(str(_HAN_DIGITS.index(one)) for one in match[0]), signs)
+    if any(code in signs for code in _CODES):
+        signs = _CODE.sub(lambda match: _CODES[match[1]], signs)
     if "分之" in signs:
         signs = _HAN_FRACTION.sub(_han_fraction, signs)
     folded = signs.casefold()
@@ -194,6 +211,39 @@ def _han_fraction(match: re.Match[str]) -> str:
     if not whole:
         return match[0]
     return f" {_written(100 * part / whole)}% " if match[1] in "百千万" else f" {_written(part / whole)} "
+
+
+def number_value(number: str) -> str:
+    """Return a number in its normal form: groups of three digits, and a fraction that is not zero."""
+    if number.isdecimal():
+        whole, fraction = number, ""
+    elif grouped := _GROUPED.fullmatch(number):
+        whole, fraction = re.sub(r"\D", "", grouped[1]), grouped[2] or ""
+    elif number.count(".") + number.count(",") > 1:
+        return " ".join(number_value(one) for one in re.split("[.,]", number))
+    else:
+        whole, _, fraction = number.replace(",", ".").partition(".")
+    if len(whole) == 2 and not fraction:
+        whole = whole[whole[0] == "0" :]
+    fraction = fraction if fraction.strip("0") else ""
+    first = len(whole) % 3
+    # Groups, because nobody can tell whether ``14 128`` is one number or two.
+    groups = [whole[:first]] * bool(first) + [whole[at : at + 3] for at in range(first, len(whole), 3)]
+    return " ".join(groups) + (f".{fraction}" if fraction else "")
+
+
+def measured(value: str) -> str:
+    """Return a value without zeros at its end."""
+    return value.rstrip("0") if "." in value else value
+
+
+def scaled(value: str, scale: str) -> str:
+    """Return a value in its normal form times a thousand, a million and so on."""
+    power = max((name for name in SCALES if scale.startswith(name)), key=len)
+    if len(value) > _LONGEST or not _DECIMAL.fullmatch(value):
+        return f"{value} {power}"
+    times = Decimal(value.replace(" ", "")) * 10 ** SCALES[power]
+    return number_value(f"{times:f}".rstrip("0").rstrip(".") if times % 1 else f"{times:.0f}")
 
 
 @cache

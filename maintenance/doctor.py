@@ -35,7 +35,7 @@ from shinglefold.model.recipe import FIELD, META_KEY, PASSAGES, never_differ, st
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import is_placeholder
-from shinglefold.model.values import Fingerprint
+from shinglefold.model.values import Fingerprint, text_digest
 from shinglefold.options.validation import check_engine, check_int, check_number, check_str, check_type
 from shinglefold.rerank.index_fields import mapped_at, paths
 
@@ -46,6 +46,7 @@ Finding = Literal[
     "unsigned",
     "other_scheme",
     "stale",
+    "other_facts",
     "damaged",
     "foreign",
     "textless",
@@ -125,6 +126,8 @@ class Diagnosis:
     - ``sound``: the fingerprint is right.
     - ``unsigned``, ``other_scheme``: it has none, or one of another scheme (``schemes`` has their numbers).
     - ``stale``: the text changed without it, as if another client updates a part of a document.
+    - ``other_facts``: it is of this text, but its facts were made by the rules of another version, or of
+      earlier values of fields.
     - ``damaged``: parts are missing, or belong to another text.
     - ``foreign``: the field holds something else.
     - ``textless``: it has one, but no text in the fields that the pipeline reads.
@@ -396,7 +399,14 @@ def _classify_difference(stored: Mapping[str, Any], new: Mapping[str, Any], seal
     damaged = not _is_consistent(stored, keywords="supershingles" in new) or stored.get("digest") == new.get(
         "digest"
     )
-    return "damaged" if damaged else "stale"
+    if damaged:
+        return "damaged"
+    return "other_facts" if _without_facts(stored) == _without_facts(new) else "stale"
+
+
+def _without_facts(stored: Mapping[str, Any]) -> Fingerprint:
+    parsed = Fingerprint.from_field(stored)
+    return replace(parsed, digest=text_digest(parsed.digest), seal="")
 
 
 def _is_sealed(stored: Mapping[str, Any], seal: Seal) -> bool:

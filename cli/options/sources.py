@@ -201,6 +201,8 @@ def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
     skipped = {name: count for name, count in sorted(options.skipped.items()) if count}
     if headers := skipped.pop("repeated_headers", 0):
         yield f"{headers:,} more rows with the names of the columns are no documents: headers of joined files"
+    if pages := skipped.pop("wrong_encodings", 0):
+        yield f"read in another encoding than they declare: {pages:,}"
     if skipped:
         counts = ", ".join(f"{name.replace('_', ' ')}: {count:,}" for name, count in skipped.items())
         yield f"not read in folders: {counts}"

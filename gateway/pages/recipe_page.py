@@ -9,7 +9,7 @@ from shinglefold.maintenance import Diagnosis, IndexStatistics, statistics
 
 PARAMETERS = ("examine",)
 #: Findings that a backfill mends.
-_BACKFILLED = ("unsigned", "other_scheme", "stale", "damaged", "unsealed")
+_BACKFILLED = ("unsigned", "other_scheme", "stale", "other_facts", "damaged", "unsealed")
 
 
 def recipe_json(shared: Shared, given: PageParameters) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError, reason_of, suggest
-from shinglefold.ingest.readers.encodings import strip_bom
+from shinglefold.ingest.readers.encodings import better_encoding, strip_bom
 from shinglefold.ingest.readers.jsonl import read_jsonl
 from shinglefold.ingest.readers.record import Format, ReadOptions, Record, as_html, to_document
 from shinglefold.ingest.readers.streams import (
@@ -240,6 +240,9 @@ def _record(
     if kind := next((kind for (at, sign), kind in _NO_TEXTS.items() if raw.startswith(sign, at)), ""):
         return Record(None, source, 1, f"the file is no text: it is {kind}", fraction=fraction)
     raw, encoding = strip_bom(raw, options.encoding, html_page)
+    if html_page and not options.encoding and (better := better_encoding(raw, encoding)):
+        encoding = better
+        options.skipped["wrong_encodings"] += 1
     text, replaced = decode_lossy(raw, encoding)
     if (replaced or encoding != "utf-8") and (mismatch := options.guess.mismatch(raw, encoding, whole=True)):
         return Record(None, source, 1, mismatch, "", replaced, fraction)

@@ -40,7 +40,8 @@ class ReadOptions:
     ``header``: whether the first row of CSV has the column names; None rejects a row that looks like data.
     ``html``: every document is HTML, and its ``format`` says so.
     ``prefix``: a path before the ids of pages, if pages of several folders go into one index.
-    ``skipped``: counts files, folders and headers of joined files that were skipped on purpose.
+    ``skipped``: counts files, folders and headers of joined files that were skipped on purpose, and pages
+    read in another encoding than they declare (``wrong_encodings``).
     ``guess``: guesses the encoding to try.
     """
 

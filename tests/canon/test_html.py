@@ -123,6 +123,53 @@ def test_a_frame_that_is_not_shown_never_counts(part):
     assert strip_html(f"<body>{part}<h1>Мост</h1><p>Закрыт до осени.") == "Мост\nЗакрыт до осени."
 
 
+NO_SCRIPTS = [
+    f"<noscript><p>{TEXT}</p></noscript>",
+    f"<noscript><img src=x></noscript><noscript>{TEXT}</noscript>",
+    f"<noscript><div role=main><h1>Мост</h1><p>{TEXT}</p></div></noscript>",
+    f"<div><noscript><article>{TEXT}</article></noscript></div>",
+    f"<noscript>{TEXT * 5} JavaScript</noscript>",
+]
+
+
+@pytest.mark.parametrize("part", NO_SCRIPTS)
+@pytest.mark.parametrize("shown", ["", FRAME, "<div id=root></div>", "<div role=main>Загрузка…</div>"])
+@pytest.mark.parametrize("keep_hidden", [False, True])
+def test_what_browsers_without_scripts_show_counts_where_it_is_most_of_the_page(part, shown, keep_hidden):
+    """Otherwise all such pages of a site are one empty page, or its frame."""
+    if "role" in shown and "role" not in part and "article" not in part:
+        return  # This page says that its text is there.
+    assert TEXT.strip() in strip_html(f"<html><body>{shown}{part}</body></html>", keep_hidden)
+
+
+@pytest.mark.parametrize(
+    "part", [*NO_SCRIPTS[:4], "<noscript>Да</noscript>", "<noscript><iframe src=x></iframe></noscript>"]
+)
+def test_what_browsers_without_scripts_show_beside_an_article_does_not_count(part):
+    article = "<p>" + "Мост закрыт на ремонт с понедельника, сообщает администрация города. " * 8 + "</p>"
+    assert strip_html(f"<body>{part}{article}") == strip_html(article)
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [
+        "We're sorry but the app doesn't work properly without JavaScript enabled. Please enable it and "
+        "reload this page to continue.",
+        "We’ve detected that JavaScript is disabled in this browser. Please enable JavaScript or switch to a "
+        "supported browser to continue. You can see a list of supported browsers in our Help Center.",
+        "Для полноценной работы сайта необходимо включить поддержку скриптов в настройках вашего браузера. "
+        "После этого обновите страницу и войдите снова в свой личный кабинет, пожалуйста.",
+        "Для роботи сайту потрібен JavaScript. Увімкніть його в налаштуваннях вашого браузера, будь ласка, а "
+        "потім оновіть сторінку та спробуйте ще раз, або скористайтеся іншим браузером.",
+        "您的浏览器已禁用脚本，请在设置中启用后刷新页面。" * 5,
+    ],
+)
+def test_a_request_to_switch_scripts_on_is_no_text_of_a_page(notice):
+    """Pages of one application, saved before its scripts ran, would be copies of each other."""
+    assert strip_html(f"<body><div id=app></div><noscript>{notice}</noscript>") == ""
+    assert strip_html(f"<body>{FRAME}<noscript><p>{notice}</noscript>") == "Портал города"
+
+
 @pytest.mark.parametrize("begin", ["<?xml version='1.0'?>", "<!DOCTYPE html>", "\n<?xml version='1.0'?>"])
 @pytest.mark.parametrize(
     "element", ["script", "style", "title", "textarea", "iframe", "object", "canvas", "RT"]
@@ -201,7 +248,7 @@ def test_what_browsers_show_counts(html, text):
     [
         "<select><option>x", "<option>x</option>", "<dl><dd>", "<ul><li>", "<div>", "<form><div>",
         "<b id={}><p>", "<table><tr><td>", "<div hidden>x", "<p style=display:none>xx</p>", "<x-y><div>",
-        "<span><p>", "<main><form>",
+        "<span><p>", "<main><form>", "<noscript>x</noscript>", "<noscript><p></noscript>",
     ],
 )  # fmt: skip
 def test_huge_and_deep_pages_take_linear_time(part):

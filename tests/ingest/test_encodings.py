@@ -282,19 +282,6 @@ def test_a_label_means_what_browsers_read_for_it(
     assert read_page.replaced == 0
 
 
-@pytest.mark.parametrize("label", ["iso-8859-1", "windows-1252", "koi8-r", "koi8-u", "big5"])
-@pytest.mark.parametrize("written", ["cp1251", "gb18030"])
-def test_a_page_that_declares_a_wrong_encoding_is_refused_whatever_its_markup(tmp_path, label, written):
-    text = ZH if written == "gb18030" else RU
-    markup = "<script>var a = 1 < 2;</script><div class='column'>" * 40
-    page = (
-        f"<html><head><meta charset={label}/><title>{text}</title></head><body>{markup}<p>{text}</p></body>"
-    )
-    (record,) = read_all(tmp_path / "x.html", page.encode(written))
-    assert record.document is None
-    assert "try --encoding " + {"cp1251": "windows-1251"}.get(written, written) in record.reason
-
-
 @pytest.mark.parametrize(
     ("label", "text"),
     [

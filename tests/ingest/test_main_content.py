@@ -181,3 +181,24 @@ def test_figures_and_dates_of_an_article_stay(run_main_content, part):
     """resiliparse drops these elements."""
     page = f"<body><nav><ul>{MENU}</ul></nav><article>{ARTICLE}{part.format('пятое мая')}<p>Конец.</article>"
     assert "пятое мая" in run_main_content(page).document["body"]
+
+
+@pytest.mark.parametrize("style", ["visibility: hidden; opacity: 0; ", "opacity:0;VISIBILITY:hidden"])
+@pytest.mark.parametrize("tag", ["div", "section"])
+def test_what_a_script_makes_visible_is_the_article(run_main_content, style, tag):
+    foot = "".join(f"<div>{word}</div>" for word in ["Подпишитесь", "Поделиться", "Ещё"])
+    html = f"<body><div><{tag} style='{style}'>{ARTICLE}</{tag}><div>{foot}</div></div></body>"
+    text = run_main_content(html).document["body"]
+    assert "временному мостику" in text
+    assert "Поделиться" not in text
+
+
+def test_a_dialog_that_a_script_makes_visible_is_no_article(run_main_content):
+    dialog = f"<div style='visibility:hidden'>{'Сайт использует файлы cookie. ' * 6}</div>"
+    text = run_main_content(f"<body>{dialog}{ARTICLE * 2}</body>").document["body"]
+    assert "временному мостику" in text
+
+
+def test_an_article_for_browsers_without_scripts_is_read(run_main_content):
+    html = f"<body><nav><ul>{MENU}</ul></nav><div id=root></div><noscript>{ARTICLE}</noscript></body>"
+    assert "временному мостику" in run_main_content(html).document["body"]

@@ -3,10 +3,12 @@ from pathlib import Path
 import pytest
 from support.maintenance import FIELDS, pages, store
 
+from shinglefold.canon import facts
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import EngineUnavailable, IndexMissing
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.model.recipe import with_never_differ
 
 ALONE = DoctorOptions(workers=1)
 
@@ -62,6 +64,25 @@ def test_each_finding_is_reported_by_name(engine, signed, pipeline, stored, find
     found = diagnose(engine, signed, pipeline, ALONE)
     assert found.listed == {finding: ["page-3"]}
     assert sum(found.findings.values()) == found.documents == 120
+
+
+def test_facts_of_the_rules_of_another_version_are_found_and_made_again(
+    engine, scheme, canonicalizer, monkeypatch
+):
+    definition = with_never_differ(default_definition(), "_dedup", ["numbers", "size"])
+    pipeline = Pipeline.from_json(definition, scheme, canonicalizer)
+    with monkeypatch.context() as earlier_rules:
+        earlier_rules.setattr(facts, "_normal_form", lambda text, classes: ["one"])
+        documents = [{**page, "size": "42"} for page in pages(5)]
+        index_documents(engine, "cards", documents, pipeline, workers=1, properties=FIELDS)
+    found = diagnose(engine, "cards", pipeline, ALONE)
+    assert (found.findings, found.healthy) == ({"other_facts": 5}, False)
+    change(engine, "cards", "page-1", _dedup={"signature": None})
+    assert diagnose(engine, "cards", pipeline, ALONE).findings == {"other_facts": 4, "damaged": 1}
+    backfill(engine, "cards", pipeline, BackfillOptions(workers=1))
+    assert diagnose(engine, "cards", pipeline, ALONE).findings == {"sound": 5}
+    change(engine, "cards", "page-3", size="43")
+    assert diagnose(engine, "cards", pipeline, ALONE).findings == {"sound": 4, "other_facts": 1}
 
 
 def test_a_backfill_repairs_every_finding_it_can(engine, signed, pipeline):

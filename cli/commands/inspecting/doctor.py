@@ -33,6 +33,7 @@ _FINDINGS = {
     "unsigned": "have no fingerprint",
     "other_scheme": "have one of another scheme",
     "stale": "have one of an earlier text: somebody updated the text alone",
+    "other_facts": "have facts of the rules of another version, or of earlier values of fields",
     "unsealed": "have one that lacks the seal of the index: altered, or made without its key",
     "damaged": "have one with parts missing or altered",
     "textless": "have a fingerprint, and no text in the fields the pipeline reads",
@@ -42,7 +43,7 @@ _FINDINGS = {
     "dropped": "are such as the pipeline drops",
     "kept": "are no documents yet: a gate keeps their places while it decides",
 }
-_MENDED_BY_BACKFILL = ("unsigned", "other_scheme", "stale", "damaged", "unsealed")
+_MENDED_BY_BACKFILL = ("unsigned", "other_scheme", "stale", "other_facts", "damaged", "unsealed")
 
 
 @command(
