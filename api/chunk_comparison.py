@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise, repeat
 from typing import NamedTuple
@@ -174,14 +174,16 @@ class ChunkText:
         if not (words := self.capitalized - other.capitalized):
             return words
         new = set(filter(_has_capital, _WORD.findall(plain_text(" ".join(words)))))
-        new = new.difference(_WORD.findall(other.plain)) if new else new
-        return new.intersection(_names(self.plain)) if new else new
+        # Most are no part of a word there.
+        if any(word in other.plain for word in new):
+            new.difference_update(_WORD.findall(other.plain))
+        return set(_names(self.plain, new)) if new else new
 
 
-def _names(text: str) -> Iterator[str]:
-    """Yield the words with a capital letter that begin no sentence, or stand before another such word."""
+def _names(text: str, words: Container[str]) -> Iterator[str]:
+    """Yield those of some words with a capital letter that begin no sentence, or stand before another."""
     for match in _WORD.finditer(text):
-        if _has_capital(match[0]):
+        if match[0] in words:
             before = text[max(0, match.start() - 8) : match.start()].rstrip(_AROUND)
             if (before and before[-1] not in _ENDS) or _has_capital(text[match.end() + 1 : match.end() + 2]):
                 yield match[0]

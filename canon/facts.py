@@ -329,9 +329,7 @@ def _pattern() -> re.Pattern[str]:
     exact, stems = _spelled()
     words = sorted([one for one in exact if one[0].isalpha() and not _is_han(one)], key=len, reverse=True)
     others = sorted([one for one in exact if not one[0].isalpha() or _is_han(one)], key=len, reverse=True)
-    letters = "|".join([re.escape(one).replace("·", POINTS) for one in words])
-    begun = "|".join(map(re.escape, sorted(stems, key=len, reverse=True)))
-    signs = "|".join(map(re.escape, others))
+    letters, begun, signs = map(_either, (words, sorted(stems, key=len, reverse=True), others))
     # As few as there are: квт is no кв т.
     square = (
         r"(?P<square>(?:кв|куб|sq|cu)\.?\s*"
@@ -344,6 +342,17 @@ def _pattern() -> re.Pattern[str]:
     suffix = rf"(?:-(?=к))?(?P<suffix>[a-z]{{1,2}}|[ак])(?!{NEAR})"
     measured = rf"(?:(?!-[мг](?!{LETTER}))\s?-?\s?{square}{unit}{power}{per}|{suffix})?"
     return re.compile(rf"{_MODEL}|{_NUMBER}(?:\s?{_SCALE})?{measured}")
+
+
+def _either(spellings: Iterable[str]) -> str:
+    """Return a pattern for any of the spellings, the first that fits; ``·`` is any point.
+
+    Those of one first letter are together, as most of a text is tried with no more than these letters.
+    """
+    rest: dict[str, list[str]] = {}
+    for one in spellings:
+        rest.setdefault(re.escape(one[0]), []).append(re.escape(one[1:]).replace("·", POINTS))
+    return "|".join(f"{first}(?:{'|'.join(ends)})" for first, ends in rest.items())
 
 
 def _is_han(text: str) -> bool:

@@ -64,6 +64,7 @@ _SAID = {
     sign: (
         re.compile(rf"(?:\b(?:{words})|{han})\s*(?={_NEXT})", re.IGNORECASE),
         re.compile(rf"(?:{parts})(?:\s+(?:{_THAN}|than))?\s*{_NEXT}"),
+        parts,
     )
     for sign, words, han, parts in (
         (
@@ -107,6 +108,11 @@ _BOUND = re.compile(
     + rf")\s+(?:\W?\d[\d\s.,:]*+(?:\S+\s+){{0,2}}?(?i:до|to)\s|(?P<single>\+?)(?={_NEXT}))"
 )
 _BOUNDED = re.compile(rf"(?:{'|'.join(_BOUNDS)})\s+\+?{_NEXT}")
+#: One look for any of these.
+_ANY_SAID = re.compile(
+    rf"(?:{'|'.join([*(parts for *_, parts in _SAID.values()), *_BOUNDS])})"
+    rf"(?:\s+(?:{_THAN}|than))?\s*\+?{_NEXT}"
+)
 _DASH = re.compile(rf"[‐–](?=\d)(?<={LETTER}.)")
 #: What would become another digit in compatibility form, or none, and letters with a stress mark.
 _SIGNS = str.maketrans(
@@ -148,11 +154,12 @@ def in_digits(plain: str) -> str:
     if "分之" in signs:
         signs = _HAN_FRACTION.sub(_han_fraction, signs)
     folded = signs.casefold()
-    for sign, (said, part) in _SAID.items():
-        if part.search(folded):
-            signs = said.sub(sign, signs)
-    if _BOUNDED.search(folded):
-        signs = _BOUND.sub(_bound_sign, signs)
+    if _ANY_SAID.search(folded):
+        for sign, (said, part, _) in _SAID.items():
+            if part.search(folded):
+                signs = said.sub(sign, signs)
+        if _BOUNDED.search(folded):
+            signs = _BOUND.sub(_bound_sign, signs)
     return _ELECTRIC.sub(lambda match: f"{match[1]} {'вольт' if match[2] else 'ампер'}", signs)
 
 
