@@ -121,6 +121,8 @@ def adds_numbers(text: Numbers, other: Numbers) -> bool:
     in many ways, are in a text that has all their parts.
     """
     known = other.single
+    if text.single <= known and text.models <= other.models:
+        return False
     bare = [value.split() for unit, value in known if not unit]
     parts = {part for value in bare for part in value}
     listed = {part for value in bare if _is_list(value) for part in value}
@@ -228,21 +230,29 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
         if match is None:
             continue
         at = match.end()
-        if match["model"]:
+        if match.lastgroup == "model":
             models.add(f"m:{match['model'].translate(_latin()).replace('-', '')}")
             continue
-        number, unit = match["number"], _unit(match)
-        value = _scaled(_value(number), match["scale"]) if match["scale"] else _value(number)
-        if match["unit"] or match["money"]:
-            value = _measured(value)
-        signs = (match["than"] or "").strip().translate(_SPELLED_OUT)
-        begin = match.end("than") if match["than"] else match.start()
+        value, unit, signs, begin = _value(match["number"]), "", "", match.start()
+        # Most numbers have nothing beside them.
+        if match.lastgroup != "number" or match.start("number") > begin:
+            value, unit = _with_unit(match, value)
+            if match["than"]:
+                signs, begin = match["than"].strip().translate(_SPELLED_OUT), match.end("than")
         if begin and folded[begin - 1] in _MINUS and _is_sign(folded[max(0, begin - 9) : begin - 1]):
             signs += "-"
-        years = unit and (_YEARS.get(unit) or _YEARS.get(match["unit"] or ""))
-        if years and years.fullmatch(number):
-            unit = ""
         yield _Found(signs + value, unit, match.start(), at)
+
+
+def _with_unit(match: re.Match[str], value: str) -> tuple[str, str]:
+    """Return the value of a number by its scale and unit, and its unit."""
+    unit = _unit(match)
+    if match["scale"]:
+        value = _scaled(value, match["scale"])
+    if match["unit"] or match["money"]:
+        value = _measured(value)
+    years = unit and (_YEARS.get(unit) or _YEARS.get(match["unit"] or ""))
+    return value, "" if years and years.fullmatch(match["number"]) else unit
 
 
 def _is_sign(before: str) -> bool:
@@ -262,6 +272,8 @@ def _with_shared_units(sentence: str, numbers: list[_Found]) -> Iterator[_Found]
 def _value(number: str) -> str:
     """Return a number in its normal form: groups of three digits, and a fraction that is not zero."""
     if number.isdecimal():
+        if len(number) < 4:
+            return number[1:] if len(number) == 2 and number[0] == "0" else number
         whole, fraction = number, ""
     elif grouped := _GROUPED.fullmatch(number):
         whole, fraction = re.sub(r"\D", "", grouped[1]), grouped[2] or ""
