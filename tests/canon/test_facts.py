@@ -131,6 +131,9 @@ SAME = [
     ("0,50–0,75 л", "0,5–0,75 л"),
     ("1,50 м²", "1.5 м2"),
     ("1,50 м/с", "1.5 м/с"),
+    ("участок 5 га", "участок 5 hectares"),
+    ("за 5 мс", "за 5 milliseconds"),
+    ("шириной 5 пикселей", "шириной 5px"),
 ]  # fmt: skip
 #: Pairs of different facts.
 OTHER = [
@@ -211,6 +214,11 @@ OTHER = [
     ("v1.10", "v1.1"),
     ("1,05 кг", "1,5 кг"),
     ("10 кг", "1 кг"),
+    *(
+        (f"5 {one}", "5")
+        for one in ("‰", "ppm", "yards", "acres", "psi", "бар", "lux", "lm", "rpm", "fps", "pt")
+    ),
+    ("5 hectares", "5 acres"),
 ]
 #: Sizes and single letters: equal and different.
 LETTERS_SAME = [
