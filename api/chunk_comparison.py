@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise, repeat
 from typing import NamedTuple
@@ -174,14 +174,25 @@ class ChunkText:
         if not (words := self.capitalized - other.capitalized):
             return words
         new = set(filter(_has_capital, _WORD.findall(plain_text(" ".join(words)))))
-        new = new.difference(_WORD.findall(other.plain)) if new else new
-        return new.intersection(_names(self.plain)) if new else new
+        new = {word for word in new if not _has_word(other.plain, word)}
+        return set(_names(self.plain, new)) if new else new
 
 
-def _names(text: str) -> Iterator[str]:
-    """Yield the words with a capital letter that begin no sentence, or stand before another such word."""
+def _has_word(text: str, word: str) -> bool:
+    """Return whether a text has a word, and not only as a part of another one."""
+    at = text.find(word)
+    while at >= 0:
+        # The text begins and ends with a space.
+        if not (_WORD.match(text, at - 1, at) or _WORD.match(text, at + len(word))):
+            return True
+        at = text.find(word, at + 1)
+    return False
+
+
+def _names(text: str, words: Container[str]) -> Iterator[str]:
+    """Yield those of some words with a capital letter that begin no sentence, or stand before another."""
     for match in _WORD.finditer(text):
-        if _has_capital(match[0]):
+        if match[0] in words:
             before = text[max(0, match.start() - 8) : match.start()].rstrip(_AROUND)
             if (before and before[-1] not in _ENDS) or _has_capital(text[match.end() + 1 : match.end() + 2]):
                 yield match[0]
@@ -279,8 +290,8 @@ class ComparedChunks:
         if not self.has_words(place):
             return 1.0
         row, other = self._rows[place], self._rows[shown]
-        common = int(self._common[row, other])
-        return common / int(self._sizes[row] + self._sizes[other] - common)
+        common = self._common.item(row, other)
+        return common / (self._sizes.item(row) + self._sizes.item(other) - common)
 
     def folds(self, place: int, shown: int) -> bool:
         """Return whether a text is to be folded under an earlier one."""
@@ -288,7 +299,7 @@ class ComparedChunks:
         if text.text == other.text:
             return True
         row = self._rows[place]
-        is_contained = self._common[row, self._rows[shown]] >= self._contained * self._sizes[row]
+        is_contained = self._common.item(row, self._rows[shown]) >= self._contained * self._sizes.item(row)
         if not is_contained and not self._alike(place, shown):
             return False
         return not self._adds_facts(text, other)

@@ -392,8 +392,7 @@ class Canonicalizer:
 
     def _votes(self, segments: Segments, text_of: Int64s, chosen: Int64s, texts: int) -> Int64s:
         """Return how many words of each text each language has; words without letters do not count."""
-        has_letters = self._router.has_letters(segments.traits)
-        ballots = text_of[has_letters] * len(self.codes) + chosen[has_letters]
+        ballots = (text_of * len(self.codes) + chosen)[self._router.has_letters(segments.traits)]
         return np.bincount(ballots, minlength=texts * len(self.codes)).reshape(texts, -1)
 
     def _languages(self, votes: Int64s) -> tuple[str, ...]:

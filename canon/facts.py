@@ -157,6 +157,8 @@ def adds_numbers(text: Numbers, other: Numbers) -> bool:
     in many ways, are in a text that has all their parts.
     """
     known = other.single
+    if text.single <= known and text.models <= other.models:
+        return False
     bare = [value.split() for unit, value in known if not unit]
     parts = {part for value in bare for part in value}
     listed = {part for value in bare if _is_list(value) for part in value}
@@ -269,7 +271,7 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
         if match is None:
             continue
         at = match.end()
-        if match["model"]:
+        if match.lastgroup == "model":
             model = match["model"]
             if parts := _WITH_VARIANT.fullmatch(model):
                 model = parts[1]
@@ -278,18 +280,17 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
             models |= _variants(folded, at)
             continue
         models |= _variants(folded, at)
-        number, unit = match["number"], _unit(match)
-        value = scaled(number_value(number), match["scale"]) if match["scale"] else number_value(number)
-        if match["unit"] or match["money"] or _is_fraction(value, folded[max(0, begin - 9) : begin]):
+        value, unit, signs, start = number_value(match["number"]), "", "", match.start()
+        # Most numbers have nothing beside them.
+        if match.lastgroup != "number" or match.start("number") > start:
+            value, unit = _with_unit(match, value)
+            signs = (match["than"] or "").strip().translate(_SPELLED_OUT) or (">=" if match["more"] else "")
+            start = match.end("than") if match["than"] else start
+        if "." in value and _is_fraction(value, folded[max(0, begin - 9) : begin]):
             value = measured(value)
-        signs = (match["than"] or "").strip().translate(_SPELLED_OUT)
-        signs = signs or (">=" if match["more"] else "")
-        begin = match.end("than") if match["than"] else match.start()
+        begin = start
         if begin and folded[begin - 1] in _MINUS and _is_sign(folded[max(0, begin - 9) : begin - 1]):
             signs += "-"
-        years = unit and (_YEARS.get(unit) or _YEARS.get(match["unit"] or ""))
-        if years and years.fullmatch(number):
-            unit = ""
         yield _Found(signs + value, unit, match.start(), at)
 
 
@@ -302,6 +303,17 @@ def _variants(folded: str, at: int) -> set[str]:
 def _is_fraction(value: str, before: str) -> bool:
     """Return whether a decimal without a unit is no version or section: few of them get to .50."""
     return bool(_FRACTION.fullmatch(value)) and not _VERSION.search(before)
+
+
+def _with_unit(match: re.Match[str], value: str) -> tuple[str, str]:
+    """Return the value of a number by its scale and unit, and its unit."""
+    unit = _unit(match)
+    if match["scale"]:
+        value = scaled(value, match["scale"])
+    if match["unit"] or match["money"]:
+        value = measured(value)
+    years = unit and (_YEARS.get(unit) or _YEARS.get(match["unit"] or ""))
+    return value, "" if years and years.fullmatch(match["number"]) else unit
 
 
 def _is_sign(before: str) -> bool:
@@ -356,9 +368,7 @@ def _pattern() -> re.Pattern[str]:
     exact, stems = _spelled()
     words = sorted([one for one in exact if one[0].isalpha() and not _is_han(one)], key=len, reverse=True)
     others = sorted([one for one in exact if not one[0].isalpha() or _is_han(one)], key=len, reverse=True)
-    letters = "|".join([re.escape(one).replace("·", POINTS) for one in words])
-    begun = "|".join(map(re.escape, sorted(stems, key=len, reverse=True)))
-    signs = "|".join(map(re.escape, others))
+    letters, begun, signs = map(_either, (words, sorted(stems, key=len, reverse=True), others))
     # As few as there are: квт is no кв т.
     square = (
         r"(?P<square>(?:кв|куб|sq|cu)\.?\s*"
@@ -371,6 +381,17 @@ def _pattern() -> re.Pattern[str]:
     suffix = rf"(?:-(?=к|d(?!{LETTER})))?(?P<suffix>[a-z]{{1,2}}|[ак])(?!{NEAR})"
     measured = rf"(?:(?!-[мг](?!{LETTER}))\s?-?\s?{square}{unit}{power}{per}|{suffix})?"
     return re.compile(rf"{_MODEL}|{_NUMBER}(?:\s?{_SCALE})?{measured}")
+
+
+def _either(spellings: Iterable[str]) -> str:
+    """Return a pattern for any of the spellings, the first that fits; ``·`` is any point.
+
+    Those of one first letter are together, as most of a text is tried with no more than these letters.
+    """
+    rest: dict[str, list[str]] = {}
+    for one in spellings:
+        rest.setdefault(re.escape(one[0]), []).append(re.escape(one[1:]).replace("·", POINTS))
+    return "|".join(f"{first}(?:{'|'.join(ends)})" for first, ends in rest.items())
 
 
 def _is_han(text: str) -> bool:

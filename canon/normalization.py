@@ -8,6 +8,7 @@ of their characters shows that.
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TypeVar
 
@@ -40,7 +41,7 @@ _LINE_END, _RETURN, _SOFT_HYPHEN, _BLANK, _TAB = map(ord, "\n\r\u00ad \t")
 Joins = Callable[[str, str], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CleanBlock:
     """P normalized texts, with a line end before, between and after them.
 
@@ -49,18 +50,27 @@ class CleanBlock:
         kind: uint8 (N,), the kind of each: ``WORD``, ``UNIT``, ``APOSTROPHE`` or 0.
         origins: int64 (P,), the start of each text.
         given: int64 (P,), the start of each text before normalization.
-        places: int64 (N,), the positions of the code points before normalization; None if nothing changed.
+        gone: int64, the positions of removed characters before normalization.
         removed: int32 (P,), how many invisible characters were removed from within words.
         composed: whether any characters were composed, or lines joined.
+        moved: int64 (N,), the positions before normalization if characters were composed.
     """
 
     codes: Int64s
     kind: NDArray[np.uint8]
     origins: Int64s
     given: Int64s
-    places: Int64s | None
+    gone: Int64s
     removed: NDArray[np.int32]
     composed: bool = False
+    moved: Int64s | None = None
+
+    @cached_property
+    def places(self) -> Int64s | None:
+        """The positions of the code points before normalization, int64 (N,); None if nothing changed."""
+        if self.moved is not None or not len(self.gone):
+            return self.moved
+        return _without(np.arange(len(self.codes) + len(self.gone)), self.gone)
 
     def source(self, positions: Int64s, text_of: Int64s) -> Int64s:
         """Return the offsets of positions in their original texts."""
@@ -90,23 +100,29 @@ def clean_texts(texts: Sequence[str], kinds: NDArray[np.uint8], joins: Joins | N
     """
     narrow, origins = encode_texts(texts)
     codes = narrow.astype(np.int64)
-    block = CleanBlock(codes, kinds[codes], origins, origins, None, np.zeros(len(texts), np.int32))
-    breaks = codes[:0] if joins is None else _line_breaks(block, joins)
+    block = CleanBlock(codes, kinds[codes], origins, origins, codes[:0], np.zeros(len(texts), np.int32))
+    # Few characters are of a kind of their own; only these are looked at again.
+    special = np.flatnonzero(block.kind > UNIT)
+    breaks = codes[:0] if joins is None else _line_breaks(block, special, joins)
     if len(breaks):
         block.kind[breaks] = INVISIBLE
-    if block.kind.max() >= INVISIBLE:
-        block = _without_invisible(block, breaks)
+        special = np.flatnonzero(block.kind > UNIT)
+    gone = special[block.kind[special] & INVISIBLE > 0]
+    if len(gone):
+        block = _without_invisible(block, gone, breaks)
     if block.kind.max() >= COMPOSING:
         block = _composed(block, kinds)
     return block
 
 
-def _line_breaks(block: CleanBlock, joins: Joins) -> Int64s:
-    """Return the positions of hyphens and line ends that only break a word (``восст-\\nановил``)."""
+def _line_breaks(block: CleanBlock, special: Int64s, joins: Joins) -> Int64s:
+    """Return the positions of hyphens and line ends that only break a word (``восст-\\nановил``).
+
+    Args:
+        special: where characters are neither words nor between them.
+    """
     codes, kind = block.codes, block.kind
-    hyphens = np.flatnonzero(kind == HYPHEN)
-    if kind.max() >= INVISIBLE:
-        hyphens = np.sort(np.append(hyphens, np.flatnonzero(codes == _SOFT_HYPHEN)))
+    hyphens = special[(kind[special] == HYPHEN) | (codes[special] == _SOFT_HYPHEN)]
     ends = hyphens + 1
     ends += codes[ends] == _RETURN
     at_end = codes[ends] == _LINE_END
@@ -154,8 +170,7 @@ def _run(block: CleanBlock, place: int, step: int) -> str:
     return _composition(block.codes[place:end] if step > 0 else block.codes[end + 1 : place + 1])
 
 
-def _without_invisible(block: CleanBlock, breaks: Int64s) -> CleanBlock:
-    gone = np.flatnonzero((block.kind & INVISIBLE) > 0)
+def _without_invisible(block: CleanBlock, gone: Int64s, breaks: Int64s) -> CleanBlock:
     kind = _without(block.kind, gone)
     # For each removed character, the position in the result of the character after it.
     after = gone - np.arange(len(gone))
@@ -165,9 +180,8 @@ def _without_invisible(block: CleanBlock, breaks: Int64s) -> CleanBlock:
     text_of = np.searchsorted(block.origins, gone[inside], "right") - 1
     removed = np.bincount(text_of, minlength=len(block.origins)).astype(np.int32)
     origins = block.origins - np.searchsorted(gone, block.origins)
-    places = _without(np.arange(len(block.codes)), gone)
     codes = _without(block.codes, gone)
-    return CleanBlock(codes, kind, origins, block.given, places, removed, composed=len(breaks) > 0)
+    return CleanBlock(codes, kind, origins, block.given, gone, removed, composed=len(breaks) > 0)
 
 
 def _without(column: NDArray[_Number], gone: NDArray[np.int64]) -> NDArray[_Number]:
@@ -202,7 +216,7 @@ def _composed(block: CleanBlock, kinds: NDArray[np.uint8]) -> CleanBlock:
     # Marks that never compose (Arabic, Hebrew) are now parts of words.
     kind = kinds[new_codes] & _SEEN
     new_places = np.concatenate([*places, before[done:]])
-    return CleanBlock(new_codes, kind, origins, block.given, new_places, block.removed, composed=True)
+    return CleanBlock(new_codes, kind, origins, block.given, block.gone, block.removed, True, new_places)
 
 
 def _runs(composing: Int64s, origins: Int64s) -> list[tuple[int, int]]:

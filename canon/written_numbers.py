@@ -75,6 +75,7 @@ _SAID = {
     sign: (
         re.compile(rf"(?:\b(?:{words})|{han})\s*(?={_NEXT})", re.IGNORECASE),
         re.compile(rf"(?:{parts})(?:\s+(?:{_THAN}|than))?\s*{_NEXT}"),
+        parts,
     )
     for sign, words, han, parts in (
         (
@@ -118,6 +119,11 @@ _BOUND = re.compile(
     + rf")\s+(?:\W?\d[\d\s.,:]*+(?:\S+\s+){{0,2}}?(?i:до|to)\s|(?P<single>\+?)(?={_NEXT}))"
 )
 _BOUNDED = re.compile(rf"(?:{'|'.join(_BOUNDS)})\s+\+?{_NEXT}")
+#: One look for any of these.
+_ANY_SAID = re.compile(
+    rf"(?:{'|'.join([*(parts for *_, parts in _SAID.values()), *_BOUNDS])})"
+    rf"(?:\s+(?:{_THAN}|than))?\s*\+?{_NEXT}"
+)
 _DASH = re.compile(rf"[‐–](?=\d)(?<={LETTER}.)")
 #: What would become another digit in compatibility form, or none, and letters with a stress mark.
 _SIGNS = str.maketrans(
@@ -165,11 +171,12 @@ def in_digits(plain: str) -> str:
     if "分之" in signs:
         signs = _HAN_FRACTION.sub(_han_fraction, signs)
     folded = signs.casefold()
-    for sign, (said, part) in _SAID.items():
-        if part.search(folded):
-            signs = said.sub(sign, signs)
-    if _BOUNDED.search(folded):
-        signs = _BOUND.sub(_bound_sign, signs)
+    if _ANY_SAID.search(folded):
+        for sign, (said, part, _) in _SAID.items():
+            if part.search(folded):
+                signs = said.sub(sign, signs)
+        if _BOUNDED.search(folded):
+            signs = _BOUND.sub(_bound_sign, signs)
     return _ELECTRIC.sub(lambda match: f"{match[1]} {'вольт' if match[2] else 'ампер'}", signs)
 
 
@@ -216,6 +223,8 @@ def _han_fraction(match: re.Match[str]) -> str:
 def number_value(number: str) -> str:
     """Return a number in its normal form: groups of three digits, and a fraction that is not zero."""
     if number.isdecimal():
+        if len(number) < 4:
+            return number[1:] if len(number) == 2 and number[0] == "0" else number
         whole, fraction = number, ""
     elif grouped := _GROUPED.fullmatch(number):
         whole, fraction = re.sub(r"\D", "", grouped[1]), grouped[2] or ""

@@ -52,6 +52,7 @@ def nominate(supershingles: Uint64s, min_shared: int, chunk: int = CHUNK) -> Ite
 def ragged(counts: Int64s, limit: int = CHUNK) -> Iterator[tuple[Int64s, Int64s]]:
     """Yield (owner, number) for each owner and number below counts[owner], at most ``limit`` at a time."""
     ends = np.cumsum(counts)
+    begins = ends - counts
     total = int(ends[-1]) if len(ends) else 0
     for begin in range(0, total, limit):
         end = min(begin + limit, total)
@@ -60,7 +61,7 @@ def ragged(counts: Int64s, limit: int = CHUNK) -> Iterator[tuple[Int64s, Int64s]
         inside[0] = ends[first] - begin
         inside[-1] -= ends[last] - end
         owner = np.repeat(np.arange(first, last + 1), inside)
-        yield owner, np.arange(begin, end) - (ends[owner] - counts[owner])
+        yield owner, np.arange(begin, end) - begins[owner]
 
 
 def _compared(columns: Uint64s, row: int, min_shared: int) -> tuple[Int64s, Int64s]:

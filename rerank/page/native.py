@@ -277,6 +277,7 @@ def unfolded_page(answer: JSON, body: Mapping[str, Any] | None, scheme: str, rea
         # How many groups there are is unknown: all hits may be near-duplicates.
         "groups_total": {"value": min(1, start + len(hits)), "relation": "gte"},
         "folded": 0,
+        "repeated": 0,
         "unsigned": None,
         "unreadable": None,
         "other_schemes": {},

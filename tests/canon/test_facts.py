@@ -175,6 +175,9 @@ SAME = [
     ("3-D", "3D"),
     ("205/55R16", "205/55 R16"),
     ("Boeing 737 MAX", "boeing-737 Max"),
+    ("участок 5 га", "участок 5 hectares"),
+    ("за 5 мс", "за 5 milliseconds"),
+    ("шириной 5 пикселей", "шириной 5px"),
 ]  # fmt: skip
 #: Pairs of different facts.
 OTHER = [
@@ -286,6 +289,11 @@ OTHER = [
     ("205/55R16", "205/55R17"),
     ("п. 5. 7 дней", "п. 5 дней. 7 дней"),
     ("3-D", "2-D"),
+    *(
+        (f"5 {one}", "5")
+        for one in ("‰", "ppm", "yards", "acres", "psi", "бар", "lux", "lm", "rpm", "fps", "pt")
+    ),
+    ("5 hectares", "5 acres"),
 ]
 #: Sizes and single letters: equal and different.
 LETTERS_SAME = [

@@ -97,9 +97,11 @@ def test_short_words_are_dropped_on_request(scheme):
         assert batch.offsets.tolist() == [0, 3, 6]
 
 
-def test_a_block_is_as_full_as_it_may_be_and_no_fuller():
+def test_blocks_are_of_equal_size_and_the_last_one_is_not_small():
     # Between two pieces stands one character that parts them.
     quarter = "a" * (BLOCK // 4 - 1)
-    assert [len(block.pieces) for block in blocks([quarter] * 5)] == [4, 1]
-    assert [len(block.pieces) for block in blocks([quarter, quarter, quarter, quarter + "aa"])] == [3, 1]
+    counts = {
+        number: [len(block.pieces) for block in blocks([quarter] * number)] for number in (4, 5, 6, 7, 9)
+    }
+    assert counts == {4: [4], 5: [5], 6: [3, 3], 7: [3, 4], 9: [4, 5]}
     assert [block.numbers for block in blocks(["a" * 2 * BLOCK, "b"])] == [[0], [1]]
