@@ -52,17 +52,18 @@ _Place = tuple[int, int, int, int]
 
 
 class FactWords(NamedTuple):
-    """The canonical tokens of words that are facts: of numbers and truth values, and of negations."""
+    """The canonical tokens of words that are facts, and of those between a negation and what it negates."""
 
     values: frozenset[int]
     negations: frozenset[int]
+    articles: frozenset[int]
 
 
 @lru_cache(maxsize=8)
 def fact_words(canonicalizer: Canonicalizer) -> FactWords:
     """Return those of the languages of a canonicalizer."""
     languages = [language_class(ref.code) for ref in canonicalizer.references]
-    given = [[one.values for one in languages], [one.negations for one in languages]]
+    given = [[getattr(one, name) for one in languages] for name in FactWords._fields]
     return FactWords(*(frozenset(canonicalizer.hash_batch(texts).hashes.tolist()) for texts in given))
 
 
@@ -157,16 +158,22 @@ class ChunkText:
 
     @cached_property
     def negated(self) -> set[int]:
-        """The tokens that stand behind a negation."""
-        tokens, negations = self.tokens, self._facts.negations & self.distinct_tokens
-        return {token for one in negations for token in tokens[1:][tokens[:-1] == one].tolist()}
+        """The tokens that stand behind a negation, and its articles."""
+        tokens, found = self.tokens, set()
+        for one in self._facts.negations & self.distinct_tokens:
+            for place in np.flatnonzero(tokens == one).tolist():
+                following = map(tokens.item, range(place + 1, len(tokens)))
+                found.add(next((token for token in following if token not in self._facts.articles), 0))
+        return found
 
     def negates(self, other: "ChunkText") -> bool:
         """Return whether the text only negates what another one never does."""
         new = (self.negated - other.negated) & other.distinct_tokens
         if not new:
             return False
-        places = pairwise([0, *self.tokens.tolist()])
+        places = pairwise(
+            [0, *(token for token in self.tokens.tolist() if token not in self._facts.articles)]
+        )
         return not new.issubset(token for before, token in places if before not in self._facts.negations)
 
     def new_names(self, other: "ChunkText") -> set[str]:

@@ -43,6 +43,8 @@ class Language(ABC):
     #: between them: by these ``fold_chunks`` keeps chunks apart.
     values: ClassVar[str] = ""
     negations: ClassVar[str] = ""
+    #: Articles, and other words between a negation and the word it negates, with spaces between them.
+    articles: ClassVar[str] = ""
     #: Pairs of texts that the conformance kit compares.
     samples: ClassVar[tuple[Sample, ...]] = ()
 

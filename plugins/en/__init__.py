@@ -31,6 +31,7 @@ class English(Language):
         "not no never neither nor without cannot can't couldn't don't doesn't didn't hasn't haven't hadn't "
         "isn't aren't wasn't weren't mustn't needn't shouldn't won't wouldn't"
     )
+    articles = "a an the any"
     samples = (
         Sample("The cats were sleeping on the roofs", "cat were sleep roof", True),
         Sample("CONNECTED connections", "connect connecting", True),

@@ -58,7 +58,8 @@ class Chinese(Language):
     scripts = frozenset({"Hani"})
     unit = "char"
     values = "二 三 四 五 六 七 八 九 十 百 两 周 月 年"
-    negations = "不 没 无"
+    negations = "不 没 无 未"
+    articles = "有"
     samples = (
         Sample("開放中文轉換", "开放中文转换", True),
         Sample("他說著話，妳聽見了嗎？", "他说着话，你听见了吗", True),
