@@ -190,8 +190,8 @@ content_options = options(
         "--never-differ",
         multiple=True,
         metavar="WHAT",
-        help="What copies must have in common: numbers, letters (sizes and single letters), or a FIELD; "
-        "repeat it for more. By default that of the profile.",
+        help="What copies must have in common: numbers, letters (sizes and single letters), names, or a "
+        "FIELD; repeat it for more. By default that of the profile.",
     ),
 )
 decision_options = options(verify_by_options("a pair", "shares supershingles"), threshold_options("a pair"))

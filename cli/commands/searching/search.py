@@ -27,8 +27,9 @@ fold_options = options(
     click.option(
         "--mode",
         type=click.Choice(["window", "server", "native", "auto"]),
-        help="window (the default): fold a window of hits; native: let the engine collapse by the numbers "
-        "of groups; auto: native if possible, else window.",
+        help="window (the default): fold a window of hits; server: let the plugin of OpenSearch fold; "
+        "native: let the engine collapse by the numbers of groups; auto: the first of native, server and "
+        "window that is possible.",
     ),
     click.option("--show-duplicates", is_flag=True, help="Print the folded hits below the one shown."),
     click.option(
