@@ -9,6 +9,11 @@ from typing import IO, Any, Literal
 
 from shinglefold.errors import ConfigError
 
+try:
+    import fcntl
+except ImportError:  # Windows has none.
+    fcntl = None  # type: ignore[assignment]
+
 #: The characters kept of a file name; with prefix and suffix it must stay below 255 bytes.
 _NAME = 50
 
@@ -56,13 +61,11 @@ def require_locks(what: str) -> None:
     Raises:
         ConfigError: it can't, as Windows.
     """
-    try:
-        import fcntl  # noqa: F401
-    except ImportError:
+    if fcntl is None:
         raise ConfigError(
             f"{what} locks files, which this system can't: run it on Linux, macOS or WSL, or use an index "
             "on a server"
-        ) from None
+        )
 
 
 def lock(file: int) -> bool | None:
@@ -73,9 +76,7 @@ def lock(file: int) -> bool | None:
     Returns:
         True if this process has the lock now, False if another one has it, None on a system without locks.
     """
-    try:
-        import fcntl
-    except ImportError:
+    if fcntl is None:
         return None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

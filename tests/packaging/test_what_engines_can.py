@@ -172,7 +172,7 @@ def test_engines_are_imported_only_to_be_opened():
 
 
 #: What is sent only to engines that can do it.
-ABLE = {"search_pipeline"}
+ABLE = {"search_pipeline", "read"}
 
 
 @pytest.mark.parametrize("method", sorted({*get_args(get_type_hints(Call)["method"])} - ABLE))

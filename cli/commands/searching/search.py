@@ -27,7 +27,7 @@ fold_options = options(
     click.option(
         "--mode",
         type=click.Choice(["window", "server", "native", "auto"]),
-        help="window (the default): fold a window of hits; server: let the plugin of OpenSearch fold; "
+        help="window (the default): fold a window of hits; server: let the plugin on the server fold; "
         "native: let the engine collapse by the numbers of groups; auto: the first of native, server and "
         "window that is possible.",
     ),
