@@ -80,7 +80,7 @@ def locked(path: Path) -> Iterator[None]:
     require_locks("a retry of dead letters")
     with path.open("rb") as file:
         # If another run replaced the file in between, a third one may have locked the new file.
-        if lock(file.fileno()) is False or not is_same_file(file.fileno(), path):
+        if not (lock(file.fileno()) and is_same_file(file.fileno(), path)):
             raise InputError(f"another run is retrying the letters of {path}; wait until it ends")
         yield
 

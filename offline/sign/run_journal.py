@@ -121,7 +121,7 @@ class RunJournal:
     def _lock(self, file: int) -> None:
         # The workers of a killed run keep the lock until they have finished their parts.
         end = monotonic() + _PATIENCE
-        while lock(file) is False:
+        while not lock(file):
             if monotonic() > end:
                 raise ConfigError(f"another run is writing {self.target}: wait for it, or name another file")
             sleep(0.05)
