@@ -288,8 +288,7 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
             start = match.end("than") if match["than"] else start
         if "." in value and _is_fraction(value, folded[max(0, begin - 9) : begin]):
             value = measured(value)
-        begin = start
-        if begin and folded[begin - 1] in _MINUS and _is_sign(folded[max(0, begin - 9) : begin - 1]):
+        if start and folded[start - 1] in _MINUS and _is_sign(folded[max(0, start - 9) : start - 1]):
             signs += "-"
         yield _Found(signs + value, unit, match.start(), at)
 

@@ -7,7 +7,7 @@ of their characters shows that.
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TypeVar
@@ -216,7 +216,7 @@ def _composed(block: CleanBlock, kinds: NDArray[np.uint8]) -> CleanBlock:
     # Marks that never compose (Arabic, Hebrew) are now parts of words.
     kind = kinds[new_codes] & _SEEN
     new_places = np.concatenate([*places, before[done:]])
-    return CleanBlock(new_codes, kind, origins, block.given, block.gone, block.removed, True, new_places)
+    return replace(block, codes=new_codes, kind=kind, origins=origins, composed=True, moved=new_places)
 
 
 def _runs(composing: Int64s, origins: Int64s) -> list[tuple[int, int]]:
