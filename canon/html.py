@@ -2,50 +2,20 @@
 
 import re
 from collections.abc import Iterator
-from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from shinglefold.canon.html_parser import NO_SCRIPT, parse_html
 from shinglefold.options.validation import check_str
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 
-def _either_case(names: str) -> str:
-    """Return a pattern for names in either case. Grouped by first letter it is twice as fast as a flag."""
-    rests: dict[str, list[str]] = {}
-    for name in names.split("|"):
-        first, *rest = ("".join(dict.fromkeys((letter, letter.upper()))) for letter in name)
-        rests.setdefault(f"[{first}]", []).append("".join(f"[{letter}]" for letter in rest))
-    return "|".join(f"{first}(?:{'|'.join(endings)})" for first, endings in rests.items())
-
-
-#: Elements that begin a new line. Text runs through all others: ``сло<b>во</b>`` is one word.
-_BLOCKS = (
-    "address|article|aside|blockquote|body|br|button|caption|center|dd|details|dialog|dir|div|dl|dt|"
-    "fieldset|figcaption|figure|footer|form|h1|h2|h3|h4|h5|h6|head|header|hgroup|hr|html|img|input|legend|"
-    "li|listing|main|menu|nav|ol|optgroup|option|p|pre|search|section|select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul|xmp"
-)
-#: All characters that are white space, in UTF-8.
-_SPACES = "|".join(
-    sorted({chr(code).encode().decode("latin-1") for code in range(0x3001) if chr(code).isspace()})
-)
-#: Tags of block elements without a line end before them, as bytes: the parser takes UTF-8, and bytes are
-#: searched faster. (A line end that the parser drops follows a block tag, which gets its own.)
-_BLOCK_TAG = re.compile(rf"<(?<!\n<)(?=/?(?:{_either_case(_BLOCKS)})(?:[/>]|{_SPACES}))".encode("latin-1"))
 _MARKED = re.compile("[<&\0\ud800-\udfff]")
 _SPACE = re.compile(r"\s")
 #: The number of characters whose words are joined at a time.
 _AT_ONCE = 1 << 20
-#: Elements that no browser shows as text of the page, and readings above the line.
-_UNREAD = [
-    "script", "style", "template", "noframes", "noembed", "iframe", "object", "svg", "head",
-    "audio", "video", "canvas", "datalist", "title", "annotation", "annotation-xml", "rt", "rtc", "rp",
-    "progress", "meter",
-]  # fmt: skip
-#: Icons and the like, which browsers show in a line, between words.
-_IN_LINE = "svg, iframe, object, audio, video, canvas, progress, meter"
 #: Elements with this attribute are shown later by scripts: tabs, folded sections, variants of a passage.
 _HIDDEN_ATTRIBUTE = "[hidden]:not(html, body)"
 _STYLED = "[style*='display' i]:not(html, body)"
@@ -57,62 +27,36 @@ _CLOSED = "dialog:not([open]), [popover]"
 _FRAME = "dialog, nav, [role=dialog], [role=alertdialog], [role=navigation], [aria-modal=true]"
 #: What does not hide from readers of text, and headings that fold what they head.
 _UNSEEN = "[hidden], [aria-hidden], [style*='visibility' i]"
-_FOLDED_HEADING = ", ".join(
-    f"{each} button" for each in ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary")
-)
+_HEADINGS = "h1, h2, h3, h4, h5, h6"
+_FOLDED_HEADING = ", ".join(f"{each} button" for each in (*_HEADINGS.split(", "), "dt", "summary"))
 _DATE_IN_TEXT = "p time, li time, dd time, td time, blockquote time"
 #: What browsers without scripts show; requests to switch them on are no text of a page.
-_NO_SCRIPT, _REQUEST = "noscript", re.compile("java ?script|скрипт|脚本|腳本", re.IGNORECASE)
+_REQUEST = re.compile("java ?script|скрипт|脚本|腳本", re.IGNORECASE)
 #: Attributes that mark an element as hidden, a dialog or a menu, and how deeply a page's text is nested.
 _SAID_OF_FRAMES, _LEVELS = ("hidden", "style", "class", "id", "role"), 32
 #: What a script makes visible after it has loaded the page.
-_INVISIBLE = "[style*='visibility:hidden' i], [style*='visibility: hidden' i]"
+_MAYBE_INVISIBLE = "[style*='visibility' i], [style*='opacity' i]"
+_INVISIBLE = re.compile(
+    r"(?:^|;)\s*(?:visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*0*\.?0+)\s*(?:[;!]|$)", re.IGNORECASE
+)
+#: A line of fewer bytes (27 Chinese characters, 40 Cyrillic ones) is a label, if it stands after the text.
+_SENTENCE = 80
 #: Elements in which a page says that its own text is.
 _OWN_TEXT = "main, article, [role=main], [itemprop=articleBody]"
 #: Fewer characters are a remark or a variant, and no text of a page.
 _LEAST = 100
 #: A text that names scripts and is shorter requests them.
 _LONGEST_REQUEST = 600
-#: Inline elements without a meaning, as ``span``: misnested or unclosed ones (a ``font`` in each
-#: paragraph, a ``select`` of all towns) take the parser quadratic time.
-_INLINE = "a|b|big|code|em|font|i|nobr|optgroup|option|s|select|small|strike|strong|tt|u"
-_AS_SPAN = re.compile(rf"<(?:{_either_case(_INLINE)})(?=[\s/>])".encode())
-_AS_SPAN_END = re.compile(rf"</(?:{_either_case(_INLINE)})(?=[\s/>])".encode())
-#: XML, where each element may close itself: HTML would take the rest of the page for its content.
-_XHTML = re.compile(rb"\A\s*<\?xml\s|<html\s[^>]*\bxmlns\s*=", re.IGNORECASE)
-_HEAD = 2048
-_CLOSES_ITSELF = re.compile(
-    rf"<({_either_case('|'.join((*_UNREAD, _NO_SCRIPT, 'textarea', 'xmp')))})"
-    r"((?:\s+[^\s=<>/]+\s*=\s*(?:\"[^\"<]*\"|'[^'<]*'))*)\s*/>".encode()
-)
-_CDATA = re.compile(rb"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
-#: A template that browsers show in place of its parent's content.
-_SHADOW = re.compile(rb"<template(?=\s[^>]*\bshadowrootmode\s*=)", re.IGNORECASE)
-_NESTED = (
-    "address|article|aside|blockquote|center|details|dialog|dir|div|dl|fieldset|figcaption|figure|footer|form|"
-    "header|hgroup|listing|main|menu|nav|ol|pre|search|section|summary|table|ul"
-)
-#: Elements whose nesting takes the parser quadratic time.
-_DEEP = re.compile(rf"<(/?)(?:{_either_case(_NESTED)})(?=[\s/>])".encode())
-_DEEP_SPAN = re.compile(rb"<(/?)(?:span|[a-z]+-[a-z-]+)(?=[\s/>])", re.IGNORECASE)
-#: Pages of fewer tags, closed tags, are parsed in less than a second whatever they nest.
-_MANY, _UNCLOSED = 8192, 256
-#: A quick look for long tags, these, and what does not part their attributes.
-_LONG_RUN = re.compile(rb"[^<>]{4096}")
-_LONG_TAG = re.compile(rb"(<[a-z][^\s/<>]{0,99})([^<>]{4096,})", re.IGNORECASE)
-_QUOTED = re.compile(rb"""\"[^\"]*\"|'[^']*'""")
-_PARTS, _MANY_ATTRIBUTES = re.compile(rb"[\s/]+"), 1024
 _LIST = re.compile(r"<(/?)ul(?=[\s/>])")
 _FIGURE = re.compile(r"<(/?)fig(?:ure|caption)(?=[\s/>])")
-#: How deep browsers nest elements; deeper ones become siblings.
-_DEEPEST = 512
 
 
 def strip_html(html: str, keep_hidden: bool = False) -> str:
     """Return the text of an HTML page or fragment, one line for each block element.
 
     Leaves out what no browser shows: scripts, templates, embedded objects, the head, hidden elements,
-    ``noscript``. The last two count where they are most of a page: scripts show it then. Accepts any input:
+    ``noscript``. The last two count where they are most of a page: scripts show it then. What scripts make
+    visible counts, and if it is most of a page, buttons and hints after it don't. Accepts any input:
     broken markup is read as browsers read it, NUL and lone surrogates are dropped. Style sheets are not read.
 
     Args:
@@ -126,6 +70,9 @@ def strip_html(html: str, keep_hidden: bool = False) -> str:
         return _lines(_plain(html))
     page = parse_html(html)
     _remove_hidden(page, keep_hidden)
+    for box in _shown_by_script(page):
+        for node in _labels_after(box):
+            node.decompose()
     return _lines(_text(page))
 
 
@@ -140,7 +87,7 @@ def main_markup(html: str) -> str:
     page = parse_html(html)
     _remove_hidden(page, keep_hidden=True)
     # resiliparse leaves out the words of these.
-    page.unwrap_tags(["ruby", "rb", _NO_SCRIPT])
+    page.unwrap_tags(["ruby", "rb", NO_SCRIPT])
     for node in page.css(_DATE_IN_TEXT):
         node.unwrap()
     for node in page.css(_FOLDED_HEADING):
@@ -157,9 +104,7 @@ def main_markup(html: str) -> str:
         # One counts, if it is the only one.
         own = list(islice(articles, 2))
         own = own if len(own) == 1 or not mains else [node for node, _ in mains]
-    if not own and page.body is not None:
-        most = _length(page.body) / 2
-        own = [node for node, length in _lengths(page.css(_INVISIBLE)) if length > max(most, _LEAST)]
+    own = own or _shown_by_script(page)
     root = own[0] if len(own) == 1 else page.root
     if root is None:
         return ""
@@ -171,7 +116,8 @@ def _lengths(nodes: "list[LexborNode]") -> "Iterator[tuple[LexborNode, int]]":
     """Yield the outermost of elements in document order, with their lengths: hundreds may be nested."""
     seen, inside = set[int](), dict[int, bool]()
     for node in nodes:
-        if not _is_inside(node, seen, inside):
+        # One that two selectors find comes twice.
+        if node.mem_id not in seen and not _is_inside(node, seen, inside):
             seen.add(node.mem_id)
             yield node, _length(node)
 
@@ -205,57 +151,6 @@ def _remove_attributes(node: "LexborNode", names: tuple[str, ...]) -> None:
     for name in names:
         if name in node.attributes:
             del node.attrs[name]
-
-
-def parse_html(html: str) -> "LexborHTMLParser":
-    """Return a page as a tree, without elements that no browser shows, in time linear in its length.
-
-    A line end stands before each block tag.
-    """
-    from selectolax.lexbor import LexborHTMLParser
-
-    markup = html.encode("utf-8", "ignore").replace(b"\0", b"")
-    if _XHTML.search(markup, 0, _HEAD):
-        markup = _CDATA.sub(lambda data: escape(data[1].decode()).encode(), markup)
-        markup = _CLOSES_ITSELF.sub(rb"<\1\2></\1>", markup)
-    # A line end before the tag, which the parser keeps as text; doubled ones are removed later.
-    page = LexborHTMLParser(_linear(_BLOCK_TAG.sub(b"\n<", markup)))
-    for node in page.css(_IN_LINE):
-        node.insert_before(" ")
-    page.strip_tags(_UNREAD, recursive=True)
-    return page
-
-
-def _linear(markup: bytes) -> bytes:
-    """Return markup of the same text that takes the parser linear time."""
-    if _LONG_RUN.search(markup):
-        markup = _LONG_TAG.sub(_with_fewer_attributes, markup)
-    if b"shadowrootmode" in markup:
-        markup = _SHADOW.sub(b"<div", markup)
-    tags = markup.count(b"<")
-    if tags > _MANY or tags - 2 * markup.count(b"</") > _UNCLOSED:
-        markup = _AS_SPAN_END.sub(b"</span", _AS_SPAN.sub(b"<span", markup))
-    return _flat(_flat(markup, _DEEP), _DEEP_SPAN) if tags > _MANY else markup
-
-
-def _with_fewer_attributes(tag: re.Match[bytes]) -> bytes:
-    """Return a long tag without its attributes if they are very many: each is compared with all others."""
-    attributes = _PARTS.split(_QUOTED.sub(b"", tag[2]))
-    return tag[0] if len(attributes) < _MANY_ATTRIBUTES else tag[1] + b" "
-
-
-def _flat(markup: bytes, nested: re.Pattern[bytes]) -> bytes:
-    """Return markup in which elements deeper than browsers nest them contain nothing."""
-    depth, done, parts = 0, 0, list[bytes]()
-    for tag in nested.finditer(markup):
-        if not tag[1]:
-            depth += 1
-        if depth > _DEEPEST:
-            parts += [markup[done : tag.start()], b"<wbr"]
-            done = tag.end()
-        if tag[1] and depth:
-            depth -= 1
-    return b"".join([*parts, markup[done:]]) if parts else markup
 
 
 def _is_plain(html: str) -> bool:
@@ -306,12 +201,41 @@ def _remove_hidden(page: "LexborHTMLParser", keep_hidden: bool) -> None:
             node.insert_after("\n")
 
 
+def _shown_by_script(page: "LexborHTMLParser") -> "list[LexborNode]":
+    """Return the invisible elements that have most of a page's text: a script shows them."""
+    styled = page.css(_MAYBE_INVISIBLE)
+    found = [node for node in styled if _INVISIBLE.search(node.attributes.get("style") or "")]
+    if not found or page.body is None:
+        return []
+    least = max(_length(page.body) / 2, _LEAST)
+    return [node for node, length in _lengths(found) if length > least]
+
+
+def _labels_after(box: "LexborNode") -> "list[LexborNode]":
+    """Return the elements after a page's text that have neither headings nor sentences: buttons and hints."""
+    found = list["LexborNode"]()
+    above: LexborNode | None = box if _has_sentences(box) else None
+    while above is not None and above.tag != "body":
+        after = above.next
+        while after is not None:
+            if after.is_element_node and not _has_sentences(after) and not after.css_first(_HEADINGS):
+                found.append(after)
+            after = after.next
+        above = above.parent
+    return found
+
+
+def _has_sentences(node: "LexborNode") -> bool:
+    lines = _without_blanks(node.text_lexbor().split("\n"))
+    return any(len(line.encode()) >= _SENTENCE for line in lines)
+
+
 def _without_scripts(page: "LexborHTMLParser") -> "list[LexborNode]":
     """Return the elements that browsers without scripts show, and remove those that are no text of the page.
 
     These are requests and remarks, and whatever the rest of the page outweighs, which may say the same.
     """
-    found = list(_lengths(page.css(_NO_SCRIPT)))
+    found = list(_lengths(page.css(NO_SCRIPT)))
     texts = sum(length for _, length in found if length >= _LEAST)
     rest = _length(page.body) - sum(length for _, length in found) if texts and page.body else 0
     for node, length in found:
@@ -321,7 +245,7 @@ def _without_scripts(page: "LexborHTMLParser") -> "list[LexborNode]":
         else:
             node.insert_before("\n")
             node.insert_after("\n")
-    return page.css(_NO_SCRIPT) if texts else []
+    return page.css(NO_SCRIPT) if texts else []
 
 
 def _display(style: str) -> str:

@@ -123,6 +123,55 @@ def test_a_frame_that_is_not_shown_never_counts(part):
     assert strip_html(f"<body>{part}<h1>Мост</h1><p>Закрыт до осени.") == "Мост\nЗакрыт до осени."
 
 
+ARTICLES = [
+    "<p>С понедельника мост через реку закрыт на ремонт, автобусы идут в объезд.</p>" * 3,
+    "<p>Since Monday the bridge is closed for repairs, and all the buses take the longer way round.</p>" * 3,
+    "<p>市交通局昨天宣布，人民桥将从下月一日起封闭维修，工期约四个月，公交车改走解放路。</p>" * 4,
+]
+LABELS = (
+    "<div><span>Поделиться</span><button>Scan to use this Mini Program</button><div>微信扫一扫</div></div>"
+)
+
+
+@pytest.mark.parametrize("article", ARTICLES)
+@pytest.mark.parametrize(
+    "style",
+    [
+        "visibility: hidden; opacity: 0; ",
+        "opacity:0;VISIBILITY:hidden",
+        "opacity: 0.0",
+        "visibility:collapse",
+    ],
+)
+@pytest.mark.parametrize(
+    "frame", ["{}{}", "<div>{}</div>{}", "<div>{}{}</div>", "<main><div>{}</div>{}</main>"]
+)
+def test_buttons_after_the_text_that_a_script_shows_do_not_count(article, style, frame):
+    """They are longer than many an article, and would be what such pages have in common."""
+    page = "<h1>Мост</h1><div>3 июня</div>" + frame.format(f"<div style='{style}'>{article}</div>", LABELS)
+    assert strip_html(f"<body>{page}</body>") == strip_html(f"<h1>Мост</h1><div>3 июня</div>{article}")
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        f"<p>{TEXT}</p>",
+        "<div><h2>Отзывы</h2><p>Спасибо!</p></div>",
+        f"<div>Отзывы<p>{TEXT}</p></div>",
+        "Без элемента",
+    ],
+)
+def test_text_after_the_text_that_a_script_shows_counts(shown):
+    box = f"<div style='visibility:hidden'>{ARTICLES[0] * 3}</div>"
+    assert strip_html(shown) in strip_html(f"<body>{box}{shown}</body>")
+
+
+@pytest.mark.parametrize("box", ["<p>Москва</p>" * 90, ARTICLES[0]])
+def test_names_after_an_invisible_menu_or_remark_count(box):
+    card = "<div>Куртка зимняя</div>" * (1 if "Москва" in box else 20)
+    assert "Куртка зимняя" in strip_html(f"<body><div style='visibility:hidden'>{box}</div>{card}</body>")
+
+
 NO_SCRIPTS = [
     f"<noscript><p>{TEXT}</p></noscript>",
     f"<noscript><img src=x></noscript><noscript>{TEXT}</noscript>",

@@ -202,3 +202,10 @@ def test_a_dialog_that_a_script_makes_visible_is_no_article(run_main_content):
 def test_an_article_for_browsers_without_scripts_is_read(run_main_content):
     html = f"<body><nav><ul>{MENU}</ul></nav><div id=root></div><noscript>{ARTICLE}</noscript></body>"
     assert "временному мостику" in run_main_content(html).document["body"]
+
+
+@pytest.mark.parametrize("names", ["", " role=main", " role='main' itemprop='articleBody'"])
+def test_an_article_named_in_two_ways_is_one_article(run_main_content, names):
+    frame = "<p>Городская газета выходит с девяностого года каждый день, кроме понедельника и праздников.</p>"
+    html = f"<body><header>{frame}</header><main{names}>{ARTICLE}</main><div>{frame}</div></body>"
+    assert "Городская газета" not in run_main_content(html).document["body"]
