@@ -20,7 +20,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Fingerprint
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
 from shinglefold.rerank.fold.clustering import folding_of
-from shinglefold.sketch import estimate, pack
+from shinglefold.sketch.b_bit_minhash import estimate, pack
 
 SCHEME = Scheme()
 #: What windows look like: how many hits an original has on average, and how much of a copy is changed.

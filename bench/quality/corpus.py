@@ -15,7 +15,7 @@ from shinglefold.ingest import Fingerprinter
 from shinglefold.ingest.fingerprinter import FingerprintArrays
 from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
-from shinglefold.sketch import nominate
+from shinglefold.sketch.candidates import nominate
 
 #: Pairs count as duplicates from this edit similarity up.
 POSITIVE = 0.8
