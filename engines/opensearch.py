@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, MissingExtra, PermissionDenied
 
 try:
-    import msgspec as _reader  # noqa: F401 - only to see whether it is there
     from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
     from opensearchpy.exceptions import ConnectionError as NoConnection
     from opensearchpy.exceptions import (

@@ -293,26 +293,23 @@ class HttpEngine(HttpRequests):
 
     def _send(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         with self._turn():
-            yield from self._send_now(actions)
-
-    def _send_now(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
-        try:
-            if can_be_joined(actions):
-                for body in bulk_bodies(actions, BYTES):
-                    yield from bulk_results(plain(self._bulk_body(body)))
-            else:
-                yield from self.streaming_bulk(
-                    self._client,
-                    with_text_sources(actions),
-                    chunk_size=CHUNK,
-                    max_chunk_bytes=BYTES,
-                    raise_on_error=False,
-                )
-        except self.client_errors.raised as error:
-            translated = self.client_errors.translate(error, self.who)
-            if self.client_errors.status(error) in MALFORMED:
-                raise Malformed(400, str(translated)) from error
-            raise translated from error
+            try:
+                if can_be_joined(actions):
+                    for body in bulk_bodies(actions, BYTES):
+                        yield from bulk_results(plain(self._bulk_body(body)))
+                else:
+                    yield from self.streaming_bulk(
+                        self._client,
+                        with_text_sources(actions),
+                        chunk_size=CHUNK,
+                        max_chunk_bytes=BYTES,
+                        raise_on_error=False,
+                    )
+            except self.client_errors.raised as error:
+                translated = self.client_errors.translate(error, self.who)
+                if self.client_errors.status(error) in MALFORMED:
+                    raise Malformed(400, str(translated)) from error
+                raise translated from error
 
     def _takes_writes(self, index: str) -> bool:
         """Return whether an index exists; if that can't be found out, the write reports it."""
