@@ -216,8 +216,7 @@ class HttpEngine(HttpRequests):
         """Return the current version of a document, refreshed or not; None if it does not exist."""
         check_name(index)
         try:
-            with self._translate_errors():
-                answer = plain(self._client.get(index=index, id=id))
+            answer = self._request(self._client.get, index=index, id=id)
         except NoDocument:
             return None
         return {name: answer[name] for name in ("_index", "_id", "_source")}
@@ -275,6 +274,11 @@ class HttpEngine(HttpRequests):
             self._closed = True
             if self.owns_client:
                 self._client.close()
+
+    def _request(self, send: Callable[..., Any], **arguments: object) -> JSON:
+        """Send a request in turn by a method of the client, and return its answer."""
+        with self._translate_errors():
+            return plain(send(**arguments))
 
     @contextmanager
     def _translate_errors(self, refine: Callable[[EngineError], EngineError] | None = None) -> Iterator[None]:
