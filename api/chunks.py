@@ -18,7 +18,7 @@ from shinglefold.model.scheme import Scheme, thresholds
 from shinglefold.options.validation import check_fraction, check_int, check_number, expected
 from shinglefold.registry import codes_with_any, language_class, make_scheme
 from shinglefold.runtime.sans_io import run, run_async
-from shinglefold.sketch import agreement_rows, estimate
+from shinglefold.sketch.b_bit_minhash import agreement_rows, estimate
 
 _log = logging.getLogger("shinglefold.api.chunks")
 

@@ -19,8 +19,6 @@ BENCHMARKS: Mapping[str, str] = {
     "quality": "bench.quality",
     "quality.edits": "bench.quality.edits",
     "gateway": "bench.gateway",
-    "ingest": "bench.ingest",
-    "rerank": "bench.rerank",
     "retrieval": "bench.retrieval",
     "servers": "bench.servers",
     "servers.callers": "bench.server_callers",

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -100,6 +101,8 @@ def typed(command: Sequence[str | Path]) -> Typed:
     return Typed(perf_counter() - start, used.ru_utime + used.ru_stime, printed)
 
 
+#: The command line of the product.
+COMMAND = str(Path(sys.executable).with_name("shinglefold"))
 _PAUSE = 0.2
 _KB = 1024
 

@@ -25,7 +25,8 @@ _OF_ONE_SCRIPT = {
     "en": re.compile(r"\b[a-z']+\b", re.IGNORECASE),
 }
 _SEARCHES = 500
-LABELLED = ("libreoffice-ru", "libreoffice-zh-cn", "gnome-uk")
+#: A word, or a Chinese character.
+WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 
 
 def folder() -> Path:
@@ -80,11 +81,6 @@ def generated(language: str, documents: int, words: int) -> tuple[str, ...]:
     chance = random.Random(84)
     drawn = chance.choices(list(counts), list(counts.values()), k=documents * words)
     return tuple(" ".join(drawn[at : at + words]) for at in range(0, documents * words, words))
-
-
-def russian(documents: int, words: int) -> tuple[str, ...]:
-    """Return generated Russian documents."""
-    return generated("ru", documents, words)
 
 
 _LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", np.uint8)

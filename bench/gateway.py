@@ -9,19 +9,17 @@ import http.client
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from itertools import cycle
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import aiohttp
 import numpy as np
 
-from bench.clock import awake, once, tree_memory
+from bench.clock import COMMAND, awake, once, tree_memory
 from bench.corpora import title_searches
 from bench.server_indices import PLAIN, STAGED, Site, actions, staged
 from bench.table import URL, Row
@@ -62,7 +60,7 @@ def measure() -> list[Row]:
 @contextmanager
 def _gateway() -> Iterator[tuple[int, str]]:
     """Run a gateway: its process, and its address."""
-    command = [str(Path(sys.executable).with_name("shinglefold")), "gateway", "--listen", "127.0.0.1:0"]
+    command = [COMMAND, "gateway", "--listen", "127.0.0.1:0"]
     command += ["--upstream", os.environ[URL]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None

@@ -15,7 +15,7 @@ from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.engines import open_engine
 from shinglefold.engines.http.bulk import CHUNK
 from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents, mappings
-from shinglefold.sketch import connected
+from shinglefold.sketch.clustering import connected
 
 PLAIN, STAGED, RAW = (f"shinglefold-bench-{name}" for name in ("plain", "staged", "raw"))
 _SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0}

@@ -9,7 +9,6 @@ import gc
 import json
 import os
 import random
-import re
 import time
 import urllib.request
 from collections import defaultdict
@@ -22,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench import corpora
+from bench.quality.corpus import LEAST
 from bench.server_callers import callers
 from bench.server_indices import MINIMA, PLAIN, RAW, Site
 from bench.server_pages import latency
@@ -113,10 +113,9 @@ def _by_min_hash(site: Site, sample: set[str]) -> _Pairs:
 
 
 def _labelled(corpus: str) -> set[str]:
-    """Return the pages the labels speak of: those of 30 tokens (of 30 characters, in Chinese) and more."""
-    token = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
+    """Return the pages the labels speak of."""
     pages = zip(corpora.pages(corpus), corpora.texts(corpus), strict=True)
-    return {page["id"] for page, text in pages if len(token.findall(text)) >= 30}
+    return {page["id"] for page, text in pages if len(corpora.WORD.findall(text)) >= LEAST}
 
 
 _ROUNDS = 3

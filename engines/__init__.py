@@ -4,19 +4,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import Engine
-from shinglefold.engines.http import (
+from shinglefold.engines.http.connection import (
     Connection,
+    WrappedClient,
     each_with_scheme,
+    is_async_client,
     is_server,
     load_connection,
     looks_like_server,
-    shown,
-)
-from shinglefold.engines.http.connection import (
-    WrappedClient,
-    is_async_client,
     plain_client,
     product_of_client,
+    shown,
 )
 from shinglefold.errors import ConfigError
 from shinglefold.options.validation import check_path

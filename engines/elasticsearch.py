@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from shinglefold.errors import ConfigError, EngineError, MissingExtra, PermissionDenied
 
 try:
-    import msgspec as _reader  # noqa: F401 - only to see whether it is there
     from elasticsearch import (
         ApiError,
         AsyncElasticsearch,

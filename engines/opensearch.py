@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, MissingExtra, PermissionDenied
 
 try:
-    import msgspec as _reader  # noqa: F401 - only to see whether it is there
     from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth
     from opensearchpy.exceptions import ConnectionError as NoConnection
     from opensearchpy.exceptions import (
@@ -32,7 +31,7 @@ from shinglefold.engines.http.engine import AsyncHttpEngine
 from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_json, refusal, unavailable
 from shinglefold.engines.http.product_detection import tls_context, version_for_all
 from shinglefold.engines.http.requests import HttpRequests, Steps
-from shinglefold.engines.http.responses import plain, read_json, version_in
+from shinglefold.engines.http.responses import read_json, version_in
 from shinglefold.runtime.sans_io import run, run_async
 
 #: Parameters that skip the search pipeline of an index (``index.search.default_pipeline``).
@@ -112,22 +111,16 @@ class _OpenSearchRequests(HttpRequests):
 
     def _search_pipeline_steps(self, index: str, name: str | None) -> Steps[JSON]:
         try:
-            with self._translate_errors():
-                if name is None:
-                    options = {
-                        "name": _PIPELINE,
-                        "flat_settings": True,
-                        "ignore_unavailable": True,
-                    }
-                    answer = plain((yield lambda: self._client.indices.get_settings(index=index, **options)))
-                    values = (entry["settings"].get(_PIPELINE) for entry in answer.values())
-                    names = {str(value) for value in values if value not in (None, "_none")}
-                    # Of several pipelines the server takes none.
-                    name = names.pop() if len(names) == 1 else "_none"
-                if name == "_none":
-                    return {}
-                found = plain((yield lambda: self._client.search_pipeline.get(id=name)))
-                return dict(found.get(name) or {})
+            if name is None:
+                settings = yield from self._settings_steps(index, _PIPELINE)
+                values = (one.get(_PIPELINE) for one in settings.values())
+                names = {str(value) for value in values if value not in (None, "_none")}
+                # Of several pipelines the server takes none.
+                name = names.pop() if len(names) == 1 else "_none"
+            if name == "_none":
+                return {}
+            found = yield from self._answer(lambda: self._client.search_pipeline.get(id=name))
+            return dict(found.get(name) or {})
         except EngineUnavailable:
             raise
         except EngineError:

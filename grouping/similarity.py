@@ -28,8 +28,7 @@ from shinglefold.rerank.fold.text_verification import TextStage, TextStages, Tex
 from shinglefold.rerank.hits import FingerprintColumns, FingerprintReader, field_values
 from shinglefold.rerank.request.fold_options import FoldOptions, Scope
 from shinglefold.rerank.similar import QueryDocument
-from shinglefold.sketch import agreement_rows, estimate
-from shinglefold.sketch.b_bit_minhash import Floats
+from shinglefold.sketch.b_bit_minhash import Floats, agreement_rows, estimate
 
 #: Given hits and positions, returns all hits, those at the positions with their texts.
 ReadTexts = Callable[[Sequence[JSON], Sequence[int]], list[JSON]]

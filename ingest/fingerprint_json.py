@@ -10,9 +10,10 @@ import numpy as np
 from shinglefold.model.scheme import SketchOptions
 from shinglefold.model.values import Bytes, Uint64s
 from shinglefold.runtime.optional_imports import compile_function
-from shinglefold.sketch import HASHED, Sketcher, Sketches, letters, packed_size, slot_characters
-from shinglefold.sketch.minhash import ALPHABET
+from shinglefold.sketch.b_bit_minhash import packed_size
+from shinglefold.sketch.minhash import ALPHABET, HASHED, letters, slot_characters
 from shinglefold.sketch.shingles import FACTOR, MIX32_FACTOR, MIX_FACTORS, stream
+from shinglefold.sketch.sketcher import Sketcher, Sketches
 
 _WORDS, _SIGNATURE, _END = b',"supershingles":[', b'],"signature":"', b'"}'
 #: Two quotes and the comma behind a keyword.

@@ -19,7 +19,10 @@ from shinglefold.errors import ConfigError
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.values import FACTS_MARK, Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
 from shinglefold.options.validation import check_texts
-from shinglefold.sketch import Pairs, Sketcher, Sketches, Texts, Words, find_leaders, find_pairs, letters
+from shinglefold.sketch.all_pairs import Pairs, find_leaders, find_pairs
+from shinglefold.sketch.minhash import letters
+from shinglefold.sketch.sketcher import Sketcher, Sketches
+from shinglefold.sketch.verification import Texts, Words
 
 #: With more characters, compiled code saves more time than it takes to load: 10,000 texts of 500 words.
 _WORTH_COMPILING = 1 << 25

@@ -54,11 +54,11 @@ Finding = Literal[
     "dropped",
     "unsealed",
     "hidden",
-    "kept",
+    "placeholder",
 ]
 #: Findings that need no repair: a document that the pipeline would drop was stored by another client, and a
 #: gate's placeholder is not a document yet.
-_HEALTHY = ("sound", "dropped", "kept")
+_HEALTHY = ("sound", "dropped", "placeholder")
 _LISTED = 20
 #: Findings that text in other fields may cause, and the number of such documents in the sample.
 _OTHER_TEXT, _SAMPLE = ("textless", "stale"), 200
@@ -136,7 +136,7 @@ class Diagnosis:
     - ``unsealed``: the index is sealed, and the fingerprint was altered or made without the key.
     - ``hidden``: it belongs to more text than the client may read; ``unseen`` names the fields,
       ``resembling`` the nearest ones of the mappings, as the names may be mistyped.
-    - ``kept``: a gate's placeholder, no document yet.
+    - ``placeholder``: a gate reserves its id, so it is no document yet.
 
     ``listed``: some ids of each finding that needs repair. ``mapping``: errors of the mappings. ``remarks``:
     what may be intended. ``text_in``: fields with text of documents without the right fingerprint.
@@ -251,15 +251,17 @@ def _diagnosis(
             schemes[str(stored_fingerprint(hit["_source"], options.field)["scheme"])] += 1
         if finding not in _HEALTHY and len(listed.setdefault(finding, [])) < _LISTED:
             listed[finding].append(hit["_id"])
-        empty_count += empty and finding != "kept"
+        empty_count += empty and finding != "placeholder"
         document = without_path(hit["_source"], options.field)
-        if finding != "kept":
+        if finding != "placeholder":
             watch.add(document)
             titles_alone += has_titles_alone(document, read)
         ungrouped += (
-            numbered and finding not in ("foreign", "kept") and not has_group(hit["_source"], options.field)
+            numbered
+            and finding not in ("foreign", "placeholder")
+            and not has_group(hit["_source"], options.field)
         )
-        if (finding in _OTHER_TEXT or empty) and finding != "kept" and len(sample) < _SAMPLE:
+        if (finding in _OTHER_TEXT or empty) and finding != "placeholder" and len(sample) < _SAMPLE:
             sample.append(document)
     if visibility.hides_text:
         found["hidden"] = sum(found.pop(name, 0) for name in SUSPECT)
@@ -357,7 +359,7 @@ def _documents(
                 new = new_fingerprint(outcome, options.field)
                 empty = new is not None and is_empty(new)
                 if is_placeholder(hit["_source"], options.field):
-                    yield hit, "kept", empty
+                    yield hit, "placeholder", empty
                 elif unrecognized_content(hit["_source"], options.field):
                     yield hit, "foreign", empty
                 else:

@@ -30,7 +30,7 @@ from shinglefold.runtime.backoff import Backoff, retry_unavailable
 #: The most ids and reasons listed; further ones are only counted.
 _LISTED = 1_000
 _LONGEST_REASON = 500
-_OUTCOMES = ("read", "updated", "unchanged", "dropped", "failed", "gone", "kept")
+_OUTCOMES = ("read", "updated", "unchanged", "dropped", "failed", "gone", "textless")
 _COUNTS = (*_OUTCOMES, "conflicts", "earlier", "empty")
 Hit = Mapping[str, Any]
 #: Attempts for a document that other writers keep changing.
@@ -42,11 +42,11 @@ _REFUSED, _MISSING, _CONFLICT = 400, 404, 409
 
 @dataclass(slots=True)
 class BackfillCounts:
-    """The documents of a backfill: ``read == updated + unchanged + dropped + failed + gone + kept``.
+    """The documents of a backfill: ``read == updated + unchanged + dropped + failed + gone + textless``.
 
     ``unchanged``: the stored fingerprint was right. ``dropped``: the pipeline drops the document, which is
-    not changed. ``gone``: deleted during the backfill. ``kept``: has a fingerprint but no text, so that the
-    fingerprint stays. ``empty``: without any text, including kept ones. ``conflicts``: updates refused
+    not changed. ``gone``: deleted during the backfill. ``textless``: has a fingerprint but no text, so the
+    fingerprint stays. ``empty``: without any text, including textless ones. ``conflicts``: updates refused
     because another writer was faster, and retried with the newer version. ``changed``: ids of documents that
     changed between read and update. ``earlier``: updated before the point in time was lost and the scan
     restarted, which counts them as unchanged.
@@ -58,7 +58,7 @@ class BackfillCounts:
     dropped: int = 0
     failed: int = 0
     gone: int = 0
-    kept: int = 0
+    textless: int = 0
     empty: int = 0
     conflicts: int = 0
     earlier: int = 0
@@ -73,9 +73,9 @@ class BackfillCounts:
         self._count_reason(reason[:_LONGEST_REASON], 1)
         self.failures.append(id)
 
-    def keep(self, id: str) -> None:  # noqa: A002
+    def add_textless(self, id: str) -> None:  # noqa: A002
         """Count a document whose fingerprint stays because it has no text."""
-        self.kept += 1
+        self.textless += 1
         self.without_text.append(id)
 
     def add_changed(self, id: str) -> None:  # noqa: A002
@@ -220,7 +220,7 @@ class Updater:
                 counts.unchanged += 1
             elif is_empty(new) and not is_empty(stored_fingerprint(hit["_source"], self.target)):
                 counts.empty += 1
-                counts.keep(hit["_id"])
+                counts.add_textless(hit["_id"])
                 self.skipped.add(key_of(hit))
             else:
                 counts.empty += is_empty(new)

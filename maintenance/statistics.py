@@ -27,7 +27,7 @@ class IndexStatistics:
         signed: documents whose fingerprint has a signature; texts with few words have none.
         languages: documents with a fingerprint by language, most frequent first.
         grouped: documents with a group number; None if the index has none.
-        kept: placeholders of a gate, which ``documents`` includes.
+        placeholders: ids that a gate reserves, which ``documents`` includes.
         problem: why statistics are missing.
         unknown: its mappings can't be read.
     """
@@ -40,19 +40,19 @@ class IndexStatistics:
     signed: int = 0
     languages: dict[str, int] = field(default_factory=dict)
     grouped: int | None = None
-    kept: int = 0
+    placeholders: int = 0
     problem: str = ""
     unknown: bool = False
 
     @property
     def unsigned(self) -> int:
         """Documents without a fingerprint of the scheme."""
-        return (self.documents or 0) - self.fingerprints - self.kept
+        return (self.documents or 0) - self.fingerprints - self.placeholders
 
     @property
     def ungrouped(self) -> int | None:
         """Documents without a group number; None if the index has no group numbers."""
-        return None if self.grouped is None else (self.documents or 0) - self.grouped - self.kept
+        return None if self.grouped is None else (self.documents or 0) - self.grouped - self.placeholders
 
     @property
     def signed_share(self) -> float | None:
@@ -69,7 +69,7 @@ class IndexStatistics:
             "fingerprints": self.fingerprints,
             "signed": self.signed,
             "signed_share": None if share is None else round(share, 4),
-            "kept": self.kept,
+            "placeholders": self.placeholders,
             **({} if self.grouped is None else {"grouped": self.grouped, "ungrouped": self.ungrouped}),
             "bytes": self.info.size,
             "scheme": self.scheme or None,
@@ -159,7 +159,7 @@ def _with_counts(one: IndexStatistics, answers: Sequence[JSON | EngineError]) ->
     buckets = (answer.get("aggregations") or {}).get("scheme", {}).get("buckets", ())
     schemes = {str(bucket["key"]): int(bucket["doc_count"]) for bucket in buckets}
     codes = _languages(one)
-    kept, *others = [*map(_total, rest)] or [0]
+    placeholders, *others = [*map(_total, rest)] or [0]
     languages = {code: count for code, count in zip(codes, others, strict=False) if count}
     grouped = others[len(codes)] if len(others) > len(codes) else None
     return replace(
@@ -169,7 +169,7 @@ def _with_counts(one: IndexStatistics, answers: Sequence[JSON | EngineError]) ->
         signed=_total(signed),
         languages=dict(sorted(languages.items(), key=lambda entry: -entry[1])),
         grouped=grouped,
-        kept=kept,
+        placeholders=placeholders,
     )
 
 

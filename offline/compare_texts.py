@@ -10,18 +10,10 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.ingest.fingerprinter import FingerprintArrays, Fingerprinter
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import TokenBatch, Uint64s, facts_differ
-from shinglefold.sketch import (
-    DecidedBy,
-    PairVerifier,
-    Words,
-    agreement_rows,
-    containment,
-    estimate,
-    length_ratio,
-    shingle_set,
-    sorensen,
-)
-from shinglefold.sketch import resemblance as exact_resemblance
+from shinglefold.sketch.b_bit_minhash import agreement_rows, estimate, length_ratio
+from shinglefold.sketch.shingles import containment, shingle_set, sorensen
+from shinglefold.sketch.shingles import resemblance as exact_resemblance
+from shinglefold.sketch.verification import DecidedBy, PairVerifier, Words
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,8 @@ from shinglefold.rerank.hits import (
 )
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.sketch import DecidedBy, agreement, estimate, length_ratio
+from shinglefold.sketch.b_bit_minhash import agreement, estimate, length_ratio
+from shinglefold.sketch.verification import DecidedBy
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer

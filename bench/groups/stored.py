@@ -20,7 +20,8 @@ from shinglefold.ingest import default_recipe
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Fingerprint, Token
-from shinglefold.sketch import low_bits, pack, supershingles, to_keywords
+from shinglefold.sketch.b_bit_minhash import low_bits, pack
+from shinglefold.sketch.minhash import supershingles, to_keywords
 
 SCHEME = Scheme()
 #: The index that look-ups and pages are measured on.

@@ -1,6 +1,5 @@
 """A labelled corpus, any in the format of the shared ones: pages, and the edit similarity of their pairs."""
 
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,15 +14,14 @@ from shinglefold.ingest import Fingerprinter
 from shinglefold.ingest.fingerprinter import FingerprintArrays
 from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
-from shinglefold.sketch import nominate
+from shinglefold.sketch.candidates import nominate
 
 #: Pairs count as duplicates from this edit similarity up.
 POSITIVE = 0.8
-_TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 #: Pages beyond which a sample of the families is asked of what takes milliseconds a page.
 MANY = 3000
 #: Pages of fewer tokens are not labelled.
-_LEAST = 30
+LEAST = 30
 Pair = tuple[int, int]
 
 
@@ -69,7 +67,7 @@ def corpus(name: str) -> Corpus:
     labels = corpora.labels(name)
     truth = {_ordered(place[a], place[b]): similarity for (a, b), similarity in labels.items()}
     paired = {at for pair in truth for at in pair}
-    kept = [at for at, text in enumerate(texts) if at in paired or len(_TOKEN.findall(text)) >= _LEAST]
+    kept = [at for at, text in enumerate(texts) if at in paired or len(corpora.WORD.findall(text)) >= LEAST]
     whole = Corpus(name, tuple(place), tuple(texts), tuple(page.get("lang", "") for page in pages), truth)
     return _of(name, whole, kept)
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from bench.quality.corpus import Corpus, Pair
 from bench.quality.scores import pair_f1
-from shinglefold.sketch import resemblance, shingle_set
 from shinglefold.sketch.minhash import Affine32, minima
+from shinglefold.sketch.shingles import resemblance, shingle_set
 
 Words = Sequence[Sequence[str]]
 #: Words of a shingle that are tried.

@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 
 from bench.quality.corpus import Corpus, Pair
-from shinglefold.sketch import connected
+from shinglefold.sketch.clustering import connected
 
 #: Edit similarities from which to which recall is told.
 BANDS = ((0.95, 1.01), (0.9, 0.95), (0.8, 0.9), (0.7, 0.8))

@@ -1,11 +1,11 @@
 """What folds of short texts: copies of cards, headlines and messages, and others of the same form."""
 
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.corpora import WORD
 from bench.quality.corpus import fingerprinter, pairs
 from bench.table import Row
 from shinglefold.ingest.fingerprinter import Fingerprinter
@@ -16,7 +16,6 @@ from shinglefold.registry import make_scheme
 TEXTS, HELD_OUT = map(Path(__file__).with_name, ("short_texts.toml", "short_held_out.toml"))
 #: Words, or Chinese characters, from which to which texts are told together.
 LENGTHS = ((1, 9), (10, 29), (30, 80))
-_WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 
 
 class Labelled(NamedTuple):
@@ -29,7 +28,7 @@ class Labelled(NamedTuple):
     @property
     def length(self) -> int:
         """Return the words of the first."""
-        return len(_WORD.findall(self.one))
+        return len(WORD.findall(self.one))
 
 
 def labelled(texts: Path = TEXTS) -> list[Labelled]:

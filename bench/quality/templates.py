@@ -14,8 +14,8 @@ from shinglefold.ingest.fingerprinter import FingerprintArrays
 from shinglefold.ingest.processors.texts import NeverDiffer
 from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
-from shinglefold.sketch import bit_planes, differing, length_ratio, similarity
-from shinglefold.sketch.b_bit_minhash import corrected
+from shinglefold.sketch.b_bit_minhash import bit_planes, corrected, differing, length_ratio
+from shinglefold.sketch.verification import similarity
 from shinglefold.testing.edits.spelling import EditedPassage
 
 #: Documents of a template, and words of one: some 11,000 characters.

@@ -1,7 +1,6 @@
 """``shinglefold groups`` as it is typed, on signed Parquet of 10⁴ to 10⁷ documents: time, memory, growth."""
 
 import os
-import sys
 import tempfile
 from dataclasses import dataclass
 from math import log10
@@ -9,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.clock import Ran, ran
+from bench.clock import COMMAND, Ran, ran
 from bench.speed.planted import Planted, write_signed
 from bench.table import Row
 from shinglefold.model.values import Int64s
 from shinglefold.registry import make_scheme
 
-_COMMAND = str(Path(sys.executable).with_name("shinglefold"))
 #: Asked of the largest size: seconds of the clock, MB, and how much faster than the documents time may grow.
 SECONDS, KEYWORD_SECONDS, MEGABYTES, SLOPE = 120, 60, 4096, 1.05
 #: The share of planted documents that must be found in the group of the first of their text.
@@ -55,7 +53,7 @@ def _measured(count: int) -> _Size:
         source, printed = folder / "signed.parquet", folder / "groups"
         write_signed(planted, source)
         # The same limit at any size: few documents have none by default.
-        base = [_COMMAND, "groups", str(source), "--linkage", "connected", "--most-shared", "1000"]
+        base = [COMMAND, "groups", str(source), "--linkage", "connected", "--most-shared", "1000"]
         whole = ran(base, printed)
         _assert_found(planted, printed)
         keywords = ran([*base, "--verify", "keywords"], printed)

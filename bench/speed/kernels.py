@@ -16,13 +16,12 @@ import xxhash
 
 from bench import corpora
 from bench.clock import in_turns, processor_time
-from bench.corpora import Vocabulary
+from bench.corpora import WORD, Vocabulary
 from bench.table import Row
 from shinglefold.canon import token_hash
 from shinglefold.ingest import Fingerprinter
 from shinglefold.registry import make_scheme
 
-_CHINESE = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 _DOCUMENTS, _WORDS = 400, 500
 
 
@@ -37,19 +36,21 @@ class Sample:
     @property
     def words(self) -> Callable[[str], Sequence[str]]:
         """Return what splits a text into words, for those who split it themselves, as cheaply as can be."""
-        return _CHINESE.findall if self.language == "zh" else str.split
+        return WORD.findall if self.language == "zh" else str.split
 
 
 def samples() -> Iterator[Sample]:
     """Yield all samples at hand; ``absent`` names the others."""
     for language in ("ru", "uk", "en"):
-        yield Sample(f"generated {language}, 500 words", language, _generated(language, _DOCUMENTS, _WORDS))
+        yield Sample(
+            f"generated {language}, 500 words", language, corpora.generated(language, _DOCUMENTS, _WORDS)
+        )
     for name, language in _LABELLED.items():
         if corpora.available(name):
             yield Sample(name, language, corpora.texts(name)[: 2 * _DOCUMENTS])
     yield Sample("100,000 made-up words by Zipf's law, 500 words", "en", _made_up())
-    yield Sample("generated ru, 60 words", "ru", _generated("ru", 5 * _DOCUMENTS, 60))
-    yield Sample("generated ru, 20 words", "ru", _generated("ru", 10 * _DOCUMENTS, 20))
+    yield Sample("generated ru, 60 words", "ru", corpora.generated("ru", 5 * _DOCUMENTS, 60))
+    yield Sample("generated ru, 20 words", "ru", corpora.generated("ru", 10 * _DOCUMENTS, 20))
 
 
 def absent() -> list[str]:
@@ -58,7 +59,6 @@ def absent() -> list[str]:
 
 
 _LABELLED = {"libreoffice-ru": "ru", "gnome-uk": "uk", "libreoffice-zh-cn": "zh"}
-_generated = corpora.generated
 
 
 def _made_up() -> tuple[str, ...]:

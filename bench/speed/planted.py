@@ -8,7 +8,8 @@ import numpy as np
 
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
-from shinglefold.sketch import letters, packed_size
+from shinglefold.sketch.b_bit_minhash import packed_size
+from shinglefold.sketch.minhash import letters
 from shinglefold.sketch.shingles import mix64
 
 #: The share of documents that have near-copies, of these that are exact ones, and the largest group of a

@@ -4,7 +4,6 @@ import json
 import multiprocessing
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from bench import corpora
-from bench.clock import Typed, ran, typed
+from bench.clock import COMMAND, Typed, ran, typed
 from bench.table import Row
 from shinglefold.ingest import Fingerprinter
 from shinglefold.registry import make_scheme
@@ -24,12 +23,11 @@ from shinglefold.registry import make_scheme
 DOCUMENTS, SOME, OWN, FEW, WORDS = 60_000, 12_000, 2_000, 10, 500
 #: Times the kernel takes its share in a round.
 _TIMES = 15
-_COMMAND = str(Path(sys.executable).with_name("shinglefold"))
 
 
 def measure() -> list[Row]:
     """Return documents a second, µs of CPU a document of the whole way, and beside it the kernel's."""
-    texts = corpora.russian(OWN, WORDS)
+    texts = corpora.generated("ru", OWN, WORDS)
     with tempfile.TemporaryDirectory() as folder, _lexicon(Path(folder) / "lexicon"):
         source = Path(folder) / "texts.jsonl"
         _write(source, texts, DOCUMENTS)
@@ -50,7 +48,7 @@ def measure() -> list[Row]:
             singly_shorter.append(_signed(some, Path(folder) / "some.out", "--workers", "1").cpu)
             singly.append(_signed(source, Path(folder) / "alone.out", "--workers", "1"))
         assert (Path(folder) / "alone.out").read_bytes() == (Path(folder) / "0.out").read_bytes()
-        memory = ran([_COMMAND, "sign", str(source)], Path(folder) / "memory.out")
+        memory = ran([COMMAND, "sign", str(source)], Path(folder) / "memory.out")
         del os.environ["SHINGLEFOLD_LEXICON_FILE"]
         cold = _signed(source, Path(folder) / "cold.out")
         whole, kernel = min(run.cpu for run in runs), min(kernels)
@@ -97,13 +95,13 @@ def measure() -> list[Row]:
 
 
 def _signed(source: Path, target: Path, *options: str) -> Typed:
-    return typed([_COMMAND, "sign", source, "-o", target, "--overwrite", *options])
+    return typed([COMMAND, "sign", source, "-o", target, "--overwrite", *options])
 
 
 def _first_line(source: Path) -> float:
     start = time.perf_counter()
     with subprocess.Popen(
-        [_COMMAND, "sign", source], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [COMMAND, "sign", source], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline()

@@ -104,7 +104,7 @@ def _signed(spark: Session, scheme: Scheme, count: int, folder: Path) -> list[Ro
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    texts = list(corpora.russian(2_000, WORDS))
+    texts = list(corpora.generated("ru", 2_000, WORDS))
     whole = [texts[place % len(texts)] for place in range(count)]
     table = pa.table({"id": [str(place) for place in range(count)], "body": whole})
     pq.write_table(table, folder / "pages.parquet", row_group_size=1_000)

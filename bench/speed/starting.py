@@ -2,17 +2,15 @@
 
 import sys
 import tempfile
-from pathlib import Path
 from statistics import median
 
-from bench.clock import typed
+from bench.clock import COMMAND, typed
 from bench.table import Row
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.examples import articles
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 
 _ROUNDS = 15
-_COMMAND = str(Path(sys.executable).with_name("shinglefold"))
 #: What is told of a command → what is typed behind ``shinglefold``, and what it prints, some of it.
 _TYPED = {
     "shinglefold -V": (["-V"], "shinglefold"),
@@ -30,7 +28,7 @@ def measure() -> list[Row]:
             stored = index_documents(engine, "site", articles(), pipeline, workers=1).indexed
         commands = {
             "python -c pass": [sys.executable, "-c", "pass"],
-            **{told: [_COMMAND, *typed, *_engine(typed, folder)] for told, (typed, _) in _TYPED.items()},
+            **{told: [COMMAND, *typed, *_engine(typed, folder)] for told, (typed, _) in _TYPED.items()},
         }
         for told, (_, printed) in _TYPED.items():
             assert printed in typed(commands[told]).printed.lower(), told

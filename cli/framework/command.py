@@ -79,7 +79,7 @@ class Invocation:
 
     def _check_addresses(self, engine: str) -> None:
         """Refuse several addresses if only the first has a scheme; the message has the right command."""
-        from shinglefold.engines.http import each_with_scheme
+        from shinglefold.engines.http.connection import each_with_scheme
 
         if meant := each_with_scheme(engine):
             raise ConfigError(

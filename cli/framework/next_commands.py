@@ -88,7 +88,7 @@ def argument_to_option(arguments: Iterable[str], command: str, word: str, flag: 
 
 def _safe_address(where: str) -> str:
     """Return an address without credentials, which must not get into logs."""
-    from shinglefold.engines.http import without_secrets
+    from shinglefold.engines.http.connection import without_secrets
 
     return without_secrets(where)
 

@@ -246,7 +246,6 @@ def read_definition(path: str) -> Any:  # noqa: ANN401 - JSON
     return found
 
 
-_PAGES = (".html", ".htm", ".xhtml")
 #: The most characters of a name in a message; it may be a text given without ``--text``.
 _SHOWN = 200
 _RECORDS = (".jsonl", ".ndjson", ".json", ".csv")
@@ -309,9 +308,11 @@ def _plain(kind: str, document: "Document") -> str:
 
 
 def _kind(path: str, kind: str) -> str:
+    from shinglefold.ingest.readers.read import HTML
+
     if kind != "auto":
         return kind
-    return "html" if path.lower().removesuffix(".gz").endswith(_PAGES) else "text"
+    return "html" if path.lower().removesuffix(".gz").endswith(HTML) else "text"
 
 
 def _only_document(path: str, kind: str, encoding: str) -> "Document":

@@ -13,7 +13,7 @@ from shinglefold.cli.options.sources import read_definition
 from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.documents import FORMAT
 from shinglefold.engines import is_server, open_engine
-from shinglefold.engines.http import named_addresses, without_secrets
+from shinglefold.engines.http.connection import named_addresses, without_secrets
 from shinglefold.errors import ConfigError, IndexMissing, PermissionDenied, RecipeMismatch, Value
 from shinglefold.model.profiles import profile_of
 from shinglefold.model.recipe import (

@@ -9,7 +9,6 @@ from typing import Any, Self, TypeVar
 
 from shinglefold.contracts.engine import JSON, Capabilities, Parameters, Search, search_parts
 from shinglefold.engines.embedded.engine import EmbeddedEngine
-from shinglefold.engines.embedded.schema.tantivy_schema import CommitLimits
 from shinglefold.errors import EngineError
 
 Result = TypeVar("Result")
@@ -24,7 +23,7 @@ class AsyncEmbeddedEngine:
     the work. Use it for writing, in any thread.
 
     Args:
-        path, canonicalizer, limits: see ``EmbeddedEngine``.
+        path, canonicalizer: see ``EmbeddedEngine``.
         threads: the number of searches that run at the same time.
     """
 
@@ -34,11 +33,10 @@ class AsyncEmbeddedEngine:
         self,
         path: str | Path,
         canonicalizer: Any,  # noqa: ANN401 - a Canonicalizer or a callable
-        limits: CommitLimits | None = None,
         *,
         threads: int = _THREADS,
     ) -> None:
-        self.blocking = EmbeddedEngine(path, canonicalizer, limits)
+        self.blocking = EmbeddedEngine(path, canonicalizer)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="shinglefold")
         self._closed = False
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from shinglefold.contracts.engine import JSON, BulkResult, IndexInfo
 from shinglefold.engines.http.engine import HttpEngine, retry_when_busy
-from shinglefold.engines.http.responses import check_given, check_name, plain
+from shinglefold.engines.http.responses import check_given, check_name
 from shinglefold.errors import EngineUnavailable, IndexMissing, PermissionDenied, UnsupportedQuery
 from shinglefold.runtime.sans_io import run
 
@@ -61,15 +61,8 @@ class AdminEngine(HttpEngine):
 
     @retry_when_busy
     def _stats(self, pattern: str) -> JSON:
-        with self._translate_errors():
-            answer = plain(
-                self._client.indices.stats(
-                    index=pattern,
-                    metric="docs,store",
-                    expand_wildcards="open,hidden",
-                    forbid_closed_indices=False,
-                )
-            )
+        options = {"metric": "docs,store", "expand_wildcards": "open,hidden", "forbid_closed_indices": False}
+        answer = self._request(self._client.indices.stats, index=pattern, **options)
         return dict(answer["indices"])
 
     def check(self, index: str) -> None:
@@ -103,8 +96,7 @@ class AdminEngine(HttpEngine):
         actions += [
             {"add": {"index": by, "alias": alias, **_alias_options(given)}} for alias, given in moved.items()
         ]
-        with self._translate_errors():
-            self._client.indices.update_aliases(body={"actions": actions})
+        self._request(self._client.indices.update_aliases, body={"actions": actions})
 
     def delete_by_query(self, index: str, query: Mapping[str, Any]) -> BulkResult:
         """Delete all documents that match a query; see ``Engine.delete_by_query``.
@@ -144,8 +136,7 @@ class AdminEngine(HttpEngine):
             UnsupportedQuery: a field exists with another type.
         """
         check_name(index)
-        with self._translate_errors():
-            self._client.indices.put_mapping(index=index, body=dict(mappings))
+        self._request(self._client.indices.put_mapping, index=index, body=dict(mappings))
 
     @retry_when_busy
     def component_template(self, name: str) -> JSON | None:
@@ -158,8 +149,7 @@ class AdminEngine(HttpEngine):
             exists = True
         if not exists:
             return None
-        with self._translate_errors():
-            answer = plain(self._client.cluster.get_component_template(name=name))
+        answer = self._request(self._client.cluster.get_component_template, name=name)
         return _without_dates(answer["component_templates"][0]["component_template"])
 
     @retry_when_busy
@@ -169,14 +159,12 @@ class AdminEngine(HttpEngine):
         Raises:
             UnsupportedQuery: the server can't read it, or an index template that uses it becomes invalid.
         """
-        with self._translate_errors():
-            self._client.cluster.put_component_template(name=name, body=dict(body))
+        self._request(self._client.cluster.put_component_template, name=name, body=dict(body))
 
     @retry_when_busy
     def index_templates(self) -> dict[str, JSON]:
         """Return every index template by name."""
-        with self._translate_errors():
-            answer = plain(self._client.indices.get_index_template())
+        answer = self._request(self._client.indices.get_index_template)
         return {entry["name"]: _without_dates(entry["index_template"]) for entry in answer["index_templates"]}
 
     @retry_when_busy
@@ -187,8 +175,7 @@ class AdminEngine(HttpEngine):
             UnsupportedQuery: the server can't read it, or another template of its priority matches the same
                 indices.
         """
-        with self._translate_errors():
-            self._client.indices.put_index_template(name=name, body=dict(body))
+        self._request(self._client.indices.put_index_template, name=name, body=dict(body))
 
     @retry_when_busy
     def delete_component_template(self, name: str) -> None:
@@ -197,26 +184,22 @@ class AdminEngine(HttpEngine):
         Raises:
             UnsupportedQuery: an index template uses it.
         """
-        with self._translate_errors():
-            self._client.cluster.delete_component_template(name=name)
+        self._request(self._client.cluster.delete_component_template, name=name)
 
     @retry_when_busy
     def delete_index_template(self, name: str) -> None:
         """Delete an index template."""
-        with self._translate_errors():
-            self._client.indices.delete_index_template(name=name)
+        self._request(self._client.indices.delete_index_template, name=name)
 
     @retry_when_busy
     def resolved_template(self, name: str) -> JSON:
         """Return the settings, mappings and aliases of an index template, with its components."""
-        with self._translate_errors():
-            return dict(plain(self._client.indices.simulate_template(name=name))["template"])
+        return dict(self._request(self._client.indices.simulate_template, name=name)["template"])
 
     @retry_when_busy
     def legacy_templates(self) -> dict[str, JSON]:
         """Return every legacy template by name."""
-        with self._translate_errors():
-            return plain(self._client.indices.get_template())
+        return self._request(self._client.indices.get_template)
 
     @retry_when_busy
     def index_settings(self, pattern: str) -> dict[str, JSON]:
@@ -226,12 +209,8 @@ class AdminEngine(HttpEngine):
             IndexMissing: a name without ``*`` matches none.
         """
         check_given(pattern)
-        with self._translate_errors():
-            answer = plain(
-                self._client.indices.get_settings(
-                    index=pattern, flat_settings=True, expand_wildcards="open,closed"
-                )
-            )
+        options = {"flat_settings": True, "expand_wildcards": "open,closed"}
+        answer = self._request(self._client.indices.get_settings, index=pattern, **options)
         return {name: dict(entry["settings"]) for name, entry in answer.items()}
 
     @retry_when_busy
@@ -242,8 +221,7 @@ class AdminEngine(HttpEngine):
         """
         check_given(pattern)
         try:
-            with self._translate_errors():
-                answer = plain(self._client.indices.get_data_stream(name=pattern))
+            answer = self._request(self._client.indices.get_data_stream, name=pattern)
         except (IndexMissing, UnsupportedQuery):
             return {}
         return {entry["name"]: str(entry.get("template", "")) for entry in answer["data_streams"]}
@@ -267,8 +245,7 @@ class AdminEngine(HttpEngine):
 
     @retry_when_busy
     def _aliases(self, /, pattern: str, **options: str) -> dict[str, JSON]:
-        with self._translate_errors():
-            answer = plain(self._client.indices.get_alias(index=pattern, **options))
+        answer = self._request(self._client.indices.get_alias, index=pattern, **options)
         return {name: dict(entry["aliases"]) for name, entry in answer.items()}
 
 

@@ -216,8 +216,7 @@ class HttpEngine(HttpRequests):
         """Return the current version of a document, refreshed or not; None if it does not exist."""
         check_name(index)
         try:
-            with self._translate_errors():
-                answer = plain(self._client.get(index=index, id=id))
+            answer = self._request(self._client.get, index=index, id=id)
         except NoDocument:
             return None
         return {name: answer[name] for name in ("_index", "_id", "_source")}
@@ -276,6 +275,11 @@ class HttpEngine(HttpRequests):
             if self.owns_client:
                 self._client.close()
 
+    def _request(self, send: Callable[..., Any], **arguments: object) -> JSON:
+        """Send a request in turn by a method of the client, and return its answer."""
+        with self._translate_errors():
+            return plain(send(**arguments))
+
     @contextmanager
     def _translate_errors(self, refine: Callable[[EngineError], EngineError] | None = None) -> Iterator[None]:
         """Wait for a turn to send the requests of the block, and translate what the client raises."""
@@ -293,26 +297,23 @@ class HttpEngine(HttpRequests):
 
     def _send(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         with self._turn():
-            yield from self._send_now(actions)
-
-    def _send_now(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
-        try:
-            if can_be_joined(actions):
-                for body in bulk_bodies(actions, BYTES):
-                    yield from bulk_results(plain(self._bulk_body(body)))
-            else:
-                yield from self.streaming_bulk(
-                    self._client,
-                    with_text_sources(actions),
-                    chunk_size=CHUNK,
-                    max_chunk_bytes=BYTES,
-                    raise_on_error=False,
-                )
-        except self.client_errors.raised as error:
-            translated = self.client_errors.translate(error, self.who)
-            if self.client_errors.status(error) in MALFORMED:
-                raise Malformed(400, str(translated)) from error
-            raise translated from error
+            try:
+                if can_be_joined(actions):
+                    for body in bulk_bodies(actions, BYTES):
+                        yield from bulk_results(plain(self._bulk_body(body)))
+                else:
+                    yield from self.streaming_bulk(
+                        self._client,
+                        with_text_sources(actions),
+                        chunk_size=CHUNK,
+                        max_chunk_bytes=BYTES,
+                        raise_on_error=False,
+                    )
+            except self.client_errors.raised as error:
+                translated = self.client_errors.translate(error, self.who)
+                if self.client_errors.status(error) in MALFORMED:
+                    raise Malformed(400, str(translated)) from error
+                raise translated from error
 
     def _takes_writes(self, index: str) -> bool:
         """Return whether an index exists; if that can't be found out, the write reports it."""

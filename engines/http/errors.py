@@ -199,11 +199,7 @@ def closed_remedy(text: str) -> str:
 
 def field_security_remedy(text: str) -> str:
     """Return the remedy for a refusal by document- or field-level security; empty for other errors."""
-    return _FIELD_SECURITY_REMEDY if _is_field_security(text) else ""
-
-
-def _is_field_security(text: str) -> bool:
-    return any(words in text for words in _FIELD_SECURITY)
+    return _FIELD_SECURITY_REMEDY if any(words in text for words in _FIELD_SECURITY) else ""
 
 
 def field_remedy(text: str) -> str:
@@ -276,8 +272,8 @@ def _meaning(status: int, kind: str, text: str) -> _Meaning:
         return UnsupportedQuery, _FIELDS_REMEDY
     if kind == _BLOCK and (known := next((one for word, one in _BLOCKS.items() if word in text), None)):
         return known
-    if _is_field_security(text):
-        return PermissionDenied, _FIELD_SECURITY_REMEDY
+    if remedy := field_security_remedy(text):
+        return PermissionDenied, remedy
     fallback = EngineError, _MOVED_REMEDY if 300 <= status < 400 else "See the server's log."
     return _BY_TYPE.get(kind) or _BY_STATUS.get(status, fallback)
 

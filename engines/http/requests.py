@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from time import monotonic
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -139,8 +140,7 @@ class HttpRequests(ABC):
     def _mapping_answer(self, pattern: str) -> Steps[JSON]:
         check_given(pattern)
         check_local(pattern)
-        with self._translate_errors():
-            answer = plain((yield lambda: self._client.indices.get_mapping(index=pattern)))
+        answer = yield from self._answer(lambda: self._client.indices.get_mapping(index=pattern))
         return {
             index: {"mappings": with_objects(entry.get("mappings") or {})} for index, entry in answer.items()
         }
@@ -149,10 +149,11 @@ class HttpRequests(ABC):
         self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
     ) -> Steps[JSON]:
         check_searched(index, body)
-        with self._translate_errors(under_pit if index is None else None):
-            if parameters:
-                return plain((yield lambda: self._search(index, dict(body), in_address(parameters))))
-            return plain((yield lambda: self._client.search(index=index, body=dict(body))))
+        refine = under_pit if index is None else None
+        if parameters:
+            given = in_address(parameters)
+            return (yield from self._answer(lambda: self._search(index, dict(body), given), refine))
+        return (yield from self._answer(lambda: self._client.search(index=index, body=dict(body)), refine))
 
     def _msearch_steps(self, searches: Sequence[Search]) -> Steps[list[JSON | EngineError]]:
         """Return the answer to each of several searches, in one request if that is possible."""
@@ -193,8 +194,7 @@ class HttpRequests(ABC):
     def _open_pit_steps(self, index: str, keep_alive: str, parameters: Parameters | None) -> Steps[str]:
         check_given(index)
         given = {"keep_alive": keep_alive, **in_address(parameters or {})}
-        with self._translate_errors():
-            answer = plain((yield lambda: self._create_pit(index, given)))
+        answer = yield from self._answer(lambda: self._create_pit(index, given))
         return str(answer["pit_id"] if "pit_id" in answer else answer["id"])
 
     def _close_pit_steps(self, pit: str) -> Steps[None]:
@@ -210,16 +210,14 @@ class HttpRequests(ABC):
     def _refresh_steps(self, index: str) -> Steps[None]:
         check_given(index)
         begun = monotonic()
-        with self._translate_errors():
-            answer = plain((yield lambda: self._client.indices.refresh(index=index)))
+        answer = yield from self._answer(lambda: self._client.indices.refresh(index=index))
         check_refreshed(answer, monotonic() - begun, self.who)
 
     def _write_steps(self, actions: Sequence[Mapping[str, Any]]) -> Steps[list[WriteResult]]:
         if not actions:
             return []
         sent = [line for action in actions for line in _action_lines(action)]
-        with self._translate_errors():
-            answer = plain((yield lambda: self._bulk_lines(sent)))
+        answer = yield from self._answer(lambda: self._bulk_lines(sent))
         for result in (result for item in answer["items"] for result in item.values()):
             if error_type(result) in FOR_ALL:
                 raise refusal(result["status"], result, self.who)
@@ -233,32 +231,40 @@ class HttpRequests(ABC):
             return []
         each = zip(ids, routings or [None] * len(ids), strict=True)
         body = {"docs": [_mget_item(index, id_, source, routing) for id_, routing in each]}
-        with self._translate_errors():
-            answer = plain((yield lambda: self._client.mget(body=body, **self.can.newest)))
+        answer = yield from self._answer(lambda: self._client.mget(body=body, **self.can.newest))
         for found in answer["docs"]:
             if "error" in found:
                 raise refusal(503, found, self.who)
         return [_versioned_document(found) for found in answer["docs"]]
 
     def _identities_steps(self, indices: Sequence[str]) -> Steps[dict[str, str]]:
-        names = ",".join(indices)
-        options = {"name": _UUID, "flat_settings": True, "ignore_unavailable": True}
         try:
-            with self._translate_errors():
-                answer = plain((yield lambda: self._client.indices.get_settings(index=names, **options)))
+            found = yield from self._settings_steps(",".join(indices), _UUID)
         except PermissionDenied:
             return dict.fromkeys(indices, "")
-        return {name: entry["settings"][_UUID] for name, entry in answer.items() if entry["settings"]}
+        return {name: settings[_UUID] for name, settings in found.items() if settings}
 
     def _ingest_pipelines_steps(self, index: str) -> Steps[tuple[str, ...]]:
-        options = {"name": ",".join(_PIPELINES), "flat_settings": True, "ignore_unavailable": True}
         try:
-            with self._translate_errors():
-                answer = plain((yield lambda: self._client.indices.get_settings(index=index, **options)))
+            found = yield from self._settings_steps(index, *_PIPELINES)
         except (PermissionDenied, IndexMissing):
             return ()
-        named = {str(one) for entry in answer.values() for one in entry["settings"].values()}
+        named = {str(one) for settings in found.values() for one in settings.values()}
         return tuple(sorted(named - {_NO_PIPELINE}))
+
+    def _settings_steps(self, index: str, *names: str) -> Steps[dict[str, JSON]]:
+        """Return some settings of each index that a name or several match."""
+        options = {"name": ",".join(names), "flat_settings": True, "ignore_unavailable": True}
+        send = partial(self._client.indices.get_settings, index=index, **options)
+        answer = yield from self._answer(send)
+        return {name: entry["settings"] for name, entry in answer.items()}
+
+    def _answer(
+        self, send: Callable[[], Any], refine: Callable[[EngineError], EngineError] | None = None
+    ) -> Steps[JSON]:
+        """Return the answer to a request; see ``_translate_errors``."""
+        with self._translate_errors(refine):
+            return plain((yield send))
 
     @contextmanager
     def _translate_errors(self, refine: Callable[[EngineError], EngineError] | None = None) -> Iterator[None]:

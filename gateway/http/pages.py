@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from shinglefold.api import FoldedIndex
+from shinglefold.api.folded_index import FoldedIndex
 from shinglefold.api.opening import read_recipe
 from shinglefold.contracts.engine import Engine
 from shinglefold.errors import complete_commands, suggest

@@ -4,7 +4,7 @@ from typing import Any
 
 from shinglefold.errors import ConfigError, chain, suggest
 from shinglefold.gateway.pages.shared import PageParameters, Shared
-from shinglefold.sketch import (
+from shinglefold.sketch.layout_advice import (
     Advice,
     Requirements,
     appraise,

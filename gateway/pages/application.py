@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from shinglefold.api import FoldedIndex
+from shinglefold.api.folded_index import FoldedIndex
 from shinglefold.errors import (
     ConfigError,
     EngineError,

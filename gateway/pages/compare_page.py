@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shinglefold.api import FoldedIndex
+from shinglefold.api.folded_index import FoldedIndex
 from shinglefold.errors import ConfigError
 from shinglefold.gateway.pages.documents import document_json
 from shinglefold.gateway.pages.shared import PageParameters, Shared

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shinglefold.api import FoldedIndex
+from shinglefold.api.folded_index import FoldedIndex
 from shinglefold.errors import chain, suggest
 from shinglefold.gateway.pages.shared import PageParameters, Shared
 from shinglefold.maintenance import Diagnosis, IndexStatistics, statistics

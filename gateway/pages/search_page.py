@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shinglefold.api import FoldedIndex
+from shinglefold.api.folded_index import FoldedIndex
 from shinglefold.api.text_query import default_fields, search_body
 from shinglefold.gateway.pages.documents import FOUND, document_json, passage_pieces, snippet
 from shinglefold.gateway.pages.shared import PageParameters, Shared

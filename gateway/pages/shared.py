@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlencode
 
-from shinglefold.api import FoldedIndex
+from shinglefold.api.folded_index import FoldedIndex
 from shinglefold.errors import ConfigError, EngineUnavailable, complete_commands, shorten
 
 #: Parameters of every page.

@@ -14,8 +14,9 @@ from shinglefold.grouping.regroup.text_verdicts import ALIKE, APART, UNKNOWN, Ve
 from shinglefold.model.scheme import Decision, Scheme
 from shinglefold.model.values import Int64s
 from shinglefold.rerank.fold.matcher import uncertain_range
-from shinglefold.sketch import DisjointSets, connected, iter_pairs, leader_clusters
+from shinglefold.sketch.all_pairs import iter_pairs
 from shinglefold.sketch.b_bit_minhash import Floats
+from shinglefold.sketch.clustering import DisjointSets, connected, leader_clusters
 
 Flags = NDArray[np.bool_]
 #: The role of an item: not known yet, a leader, or matching a leader before it.

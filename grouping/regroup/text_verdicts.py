@@ -23,7 +23,7 @@ from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.rerank.fold.text_verification import TextStage
 from shinglefold.runtime.backoff import Backoff
-from shinglefold.sketch import connected
+from shinglefold.sketch.clustering import connected
 
 #: The verdict on a pair; ``UNKNOWN`` if the texts were not compared, or can't be.
 UNKNOWN, APART, ALIKE = -1, 0, 1

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 
 import webencodings
 
@@ -87,6 +88,8 @@ BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 #: Letters beyond ASCII that prove UTF-8. A Cyrillic word or two Chinese characters in another encoding may be
 #: valid UTF-8 by chance.
 _SEVERAL = 6
+#: As many for each damaged byte prove it, too; texts in other encodings have one by chance.
+_LETTERS_A_DAMAGE = 10
 #: The bytes, and the share of zeros among them, by which UTF-16 without a byte order mark is recognized.
 _SAMPLE, _ZEROS_OF_LATIN = 4096, 0.05
 #: Characters of Chinese, Japanese and Korean texts.
@@ -289,18 +292,19 @@ def codec_of(label: str) -> str:
     return "gb18030" if name == "gbk" else codecs.lookup(name).name
 
 
-def strip_bom(raw: bytes, encoding: str = "", html: bool = False) -> tuple[bytes, str]:
+def strip_bom(raw: bytes, encoding: str = "", html: bool = False, label: str = "") -> tuple[bytes, str]:
     """Return a text's bytes without byte order mark, and its encoding.
 
     Args:
         encoding: if empty, the encoding of the byte order mark, or the one that an HTML page declares
             unless the page is UTF-8, or UTF-8.
+        label: the encoding that a server declares for a page, which overrides the page's own.
     """
     given = codec_of(encoding) if encoding else ""
     for bom, name in _BOMS:
         if raw.startswith(bom) and given in ("", name):
             return raw[len(bom) :], name
-    return raw, given or _wide(raw) or (_declared(raw) if html else _escaped(raw))
+    return raw, given or _wide(raw) or (_declared(raw, label) if html else _escaped(raw))
 
 
 def detect_encoding(head: bytes) -> str:
@@ -312,19 +316,20 @@ def detect_encoding(head: bytes) -> str:
 
 
 def is_utf8(raw: bytes) -> bool:
-    """Return whether a text is certainly UTF-8: it is valid and has several letters beyond ASCII."""
-    try:
-        text = "" if raw.isascii() else raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return len(BEYOND_ASCII.findall(text)) >= _SEVERAL
+    """Return whether a text is certainly UTF-8: it has several letters beyond ASCII, and is valid.
+
+    Crawlers cut pages at any byte, and paste in some bytes of others: one in ten letters may be damaged.
+    """
+    text = "" if raw.isascii() else raw.decode("utf-8", "surrogateescape")
+    letters, bad = len(BEYOND_ASCII.findall(text)), len(_BAD.findall(text))
+    return letters - bad >= max(_SEVERAL, _LETTERS_A_DAMAGE * bad)
 
 
-def _declared(raw: bytes) -> str:
-    """Return the encoding that a page declares, unless it is UTF-8."""
+def _declared(raw: bytes, of_server: str) -> str:
+    """Return the encoding that a page or its server declares, unless it is UTF-8."""
     # Many pages declare the encoding in which they were once written, but are UTF-8, as the server's header
     # says. And a page with a readable declaration is not UTF-16, whatever it declares.
-    for label in _labels(raw[:_DECLARED_WITHIN]):
+    for label in chain([of_server] if of_server else [], _labels(raw[:_DECLARED_WITHIN])):
         try:
             name = codec_of(label)
             "".encode(name)

@@ -10,6 +10,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from email import message_from_bytes
 from gzip import BadGzipFile
 from itertools import chain
 from pathlib import Path
@@ -29,7 +30,7 @@ from shinglefold.ingest.readers.streams import (
 )
 from shinglefold.options.validation import check_options
 
-HTML = (".html", ".htm", ".xhtml")
+HTML = (".html", ".htm", ".xhtml", ".mht", ".mhtml")
 TEXT = (".txt", ".md", ".text")
 _TITLE = re.compile(r"<title(?:\s[^<>]*)?>(.*?)(</title|\Z)", re.IGNORECASE | re.DOTALL)
 #: What does not end takes the rest: a search for each end would take quadratic time.
@@ -45,13 +46,17 @@ _SUFFIXES: dict[Format, tuple[str, ...]] = {
     "html": HTML,
     "text": TEXT,
 }
-#: How pages begin, whatever their name is.
+#: How pages begin, whatever their name is: the table of WHATWG's MIME Sniffing Standard, and parts of a head.
 _PAGE = re.compile(
-    rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:\s|<!--.*?-->|<\?xml.*?>)*+"
-    rb"<(?:!doctype\s+html|html|head|body|title|meta)\b",
+    rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:\s|<!--.*?(?:-->|\Z)|<\?xml.*?>)*+"
+    rb"<(?:!doctype\s+html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p|meta|link|base)[\s/>]",
     re.IGNORECASE | re.DOTALL,
 )
-_BEGINNING = 1024
+_BEGINNING = 8192
+#: The headers of a page that was saved with those of its server, or as one file (MHTML).
+_STATUS = re.compile(rb"HTTP/[\d.]+ \d{3}[^\n]*\n")
+_HEADERS = re.compile(rb"(?:[\w-]+:[^\n]*\n(?:[ \t][^\n]*\n)*+)++\r?\n")
+_PAGE_TYPES = ("text/html", "application/xhtml+xml")
 #: Bytes of a file's name that are not UTF-8 arrive as surrogates, which no engine can store.
 _UNDECODED = re.compile("[\udc80-\udcff]")
 #: Suffixes of compressed files other than gzip.
@@ -239,7 +244,8 @@ def _record(
         return Record(None, source, 1, f"longer than {options.max_bytes:,} bytes", fraction=fraction)
     if kind := next((kind for (at, sign), kind in _NO_TEXTS.items() if raw.startswith(sign, at)), ""):
         return Record(None, source, 1, f"the file is no text: it is {kind}", fraction=fraction)
-    raw, encoding = strip_bom(raw, options.encoding, html_page)
+    raw, label = _without_headers(raw) if html_page else (raw, "")
+    raw, encoding = strip_bom(raw, options.encoding, html_page, label)
     if html_page and not options.encoding and (better := better_encoding(raw, encoding)):
         encoding = better
         options.skipped["wrong_encodings"] += 1
@@ -254,6 +260,19 @@ def _record(
         # No title from the file name: a title is fingerprinted, and copies under two names would differ.
         document |= {"format": "text", "body": text}
     return Record(document, source, 1, "", "", replaced, fraction)
+
+
+def _without_headers(raw: bytes) -> tuple[bytes, str]:
+    """Return a page without the headers that it was saved with, and the encoding that they declare or ""."""
+    status = _STATUS.match(raw)
+    headers = _HEADERS.match(raw, status.end() if status else 0)
+    if headers is None or b"content-type:" not in headers[0].lower():
+        return raw, ""
+    for part in message_from_bytes(raw[headers.start() :]).walk():
+        if part.get_content_type() in _PAGE_TYPES:
+            page = part.get_payload(decode=True)
+            return (page, part.get_content_charset("")) if isinstance(page, bytes) else (raw, "")
+    return raw, ""
 
 
 def _title(page: str) -> str:

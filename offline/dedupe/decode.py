@@ -30,7 +30,8 @@ from shinglefold.offline.dedupe.fingerprint_table import (
     id_columns,
     with_facts,
 )
-from shinglefold.sketch import HASHED, from_letters, packed_size, slot_characters
+from shinglefold.sketch.b_bit_minhash import packed_size
+from shinglefold.sketch.minhash import HASHED, from_letters, slot_characters
 from shinglefold.sketch.sketcher import LENGTH
 
 #: The number of dots between scheme, language, shingles and digest.

@@ -18,8 +18,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
-from shinglefold.sketch import Texts, Words, packed_size
+from shinglefold.sketch.b_bit_minhash import packed_size
 from shinglefold.sketch.shingles import mix64
+from shinglefold.sketch.verification import Texts, Words
 
 _BUFFER = 1 << 20
 

@@ -27,8 +27,9 @@ from shinglefold.offline.dedupe.slots import (
     iter_slots,
     slot_count,
 )
-from shinglefold.sketch import Buckets, DisjointSets, PairVerdicts, connect, union_large_bucket
-from shinglefold.sketch.candidates import ragged
+from shinglefold.sketch.candidates import Buckets, ragged
+from shinglefold.sketch.clustering import DisjointSets, connect, union_large_bucket
+from shinglefold.sketch.verification import PairVerdicts
 
 #: A pair of documents: a < b.
 PAIR = np.dtype([("a", np.uint32), ("b", np.uint32), ("resemblance", np.float64), ("similarity", np.float64)])

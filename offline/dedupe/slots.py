@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Bytes, Int64s
 from shinglefold.offline.dedupe.fingerprint_table import FingerprintTable
-from shinglefold.sketch import Buckets, PairVerdicts, PairVerifier
+from shinglefold.sketch.candidates import Buckets
+from shinglefold.sketch.verification import PairVerdicts, PairVerifier
 
 #: The first document of the group of each document.
 Labels = NDArray[np.int32]

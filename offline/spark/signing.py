@@ -14,7 +14,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.offline.sign.parquet import print_type
 from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, SignTally
 from shinglefold.offline.spark.session import Batch, Frame, columns_of
-from shinglefold.sketch import to_keywords
+from shinglefold.sketch.minhash import to_keywords
 
 #: The names of the added columns, and the types of the fingerprint and of ``beside``.
 BESIDE, PROBLEM = "beside", "sign_problem"

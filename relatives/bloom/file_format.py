@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from xxhash import xxh3_64_intdigest
 
 from shinglefold.errors import InputError
+from shinglefold.runtime.durable_files import atomic_write
 
 Array = NDArray[np.unsignedinteger[Any]]
 _MAGIC = b"sfbloom1"
@@ -53,7 +53,6 @@ def save(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Sequen
         header: JSON values.
         arrays: unsigned, of the same type and length.
     """
-    target = Path(path)
     complete = {
         **header,
         "type": arrays[0].dtype.newbyteorder("<").str if arrays else "<u8",
@@ -62,18 +61,10 @@ def save(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Sequen
     }
     body = json.dumps(complete).encode()
     head = np.array([(_MAGIC, len(body), xxh3_64_intdigest(body))], _HEAD).tobytes()
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write((head + body).ljust(_begin(len(body)), b"\0"))
-            for array in arrays:
-                file.write(np.ascontiguousarray(array).data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with atomic_write(Path(path), "xb") as file:
+        file.write((head + body).ljust(_begin(len(body)), b"\0"))
+        for array in arrays:
+            file.write(np.ascontiguousarray(array).data)
 
 
 def load(path: str | os.PathLike[str], kind: str) -> Stored:
@@ -120,11 +111,8 @@ def _header(path: Path, mapped: NDArray[np.uint8]) -> dict[str, Any]:
 
 def _arrays(path: Path, mapped: NDArray[np.uint8], header: Mapping[str, Any]) -> list[Array]:
     kind, count = np.dtype(header["type"]), len(header["checksums"])
-    size, begin = header["length"] * kind.itemsize, _begin(_length(mapped))
+    size = header["length"] * kind.itemsize
+    begin = _begin(int(mapped[: _HEAD.itemsize].view(_HEAD)[0]["length"]))
     if len(mapped) != begin + size * count:
         raise damaged(path, f"it has {len(mapped):,} bytes instead of {begin + size * count:,}")
     return [mapped[begin + size * at : begin + size * (at + 1)].view(kind) for at in range(count)]
-
-
-def _length(mapped: NDArray[np.uint8]) -> int:
-    return int(mapped[: _HEAD.itemsize].view(_HEAD)[0]["length"])

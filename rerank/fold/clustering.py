@@ -35,7 +35,7 @@ from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import hits_of
 from shinglefold.rerank.request.bodies import complete_tie_groups
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.sketch import connected
+from shinglefold.sketch.clustering import connected
 
 #: The number of hits compared with each other at a time.
 BLOCK = 1000

@@ -12,7 +12,7 @@ from shinglefold.model.values import Bytes, Uint64s
 from shinglefold.rerank.fold.leader_groups import LeaderGroups, leader_groups
 from shinglefold.rerank.fold.matcher import Compared, Matcher
 from shinglefold.runtime.optional_imports import compile_function
-from shinglefold.sketch import lowest_bits
+from shinglefold.sketch.b_bit_minhash import lowest_bits
 
 #: Masks to count the bits of a word: pairs, fours, bytes.
 _PAIRS, _FOURS, _BYTES = (np.uint64(0x0101010101010101 * part) for part in (0x55, 0x33, 0x0F))

@@ -12,15 +12,15 @@ from shinglefold.model.scheme import Decision, Scheme
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.rerank.hits import FingerprintColumns
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.sketch import (
+from shinglefold.sketch.b_bit_minhash import (
     agreement_rows,
     bit_planes,
     differing,
     estimate,
-    least_estimate,
     length_ratio,
     standard_error,
 )
+from shinglefold.sketch.verification import least_estimate
 
 Mask = NDArray[np.bool_]
 #: The number of rows compared at a time, so that intermediate results stay in the processor's cache.

@@ -20,8 +20,8 @@ from shinglefold.model.values import split_digest, text_digest
 from shinglefold.rerank.fold.uncertain_pairs import Pair
 from shinglefold.rerank.hits import Hit, joined_texts, language_code, stored_value
 from shinglefold.rerank.index_fields import mapped_at
-from shinglefold.sketch import DecidedBy, Texts, Words, alike_by_text, text_decided_by
 from shinglefold.sketch.sketcher import digests
+from shinglefold.sketch.verification import DecidedBy, Texts, Words, alike_by_text, text_decided_by
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer

@@ -25,7 +25,7 @@ from shinglefold.rerank.hits import (
 from shinglefold.rerank.request.bodies import hits_query
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.similar.query_document import Match, QueryDocument
-from shinglefold.sketch import agreement_rows, estimate
+from shinglefold.sketch.b_bit_minhash import agreement_rows, estimate
 
 
 class Nominee(NamedTuple):

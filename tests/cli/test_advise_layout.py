@@ -6,7 +6,7 @@ import re
 import pytest
 
 from shinglefold.model.scheme import PRESETS
-from shinglefold.sketch import probability, resemblance_after
+from shinglefold.sketch.layout_advice import probability, resemblance_after
 
 
 def test_a_layout_finds_what_was_asked_for(run):

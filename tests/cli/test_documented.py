@@ -1,7 +1,9 @@
 """Every command and option stands on the page, and nothing else does."""
 
 import ast
+import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,3 +121,60 @@ def test_every_command_that_a_message_suggests_is_one():
     suggested = set().union(*map(_suggested, modules))
     assert len(suggested) > 5
     assert {name.split()[0] for name in suggested} - cli.commands.keys() == set()
+
+
+def _keys_of(command: str) -> set[str]:
+    """Return the keys that the page has for a command, and those of all commands."""
+    common, own = _PAGE.split("## JSON output")[1].split("The other keys:")
+    rows, current = {}, ""
+    for cell, keys in re.findall(r"^\| (.+?) \| (.+) \|$", own, re.MULTILINE):
+        current = current if cell.startswith("…") else cell
+        rows[current] = f"{rows.get(current, '')} {cell} {keys}"
+    told = [keys for cell, keys in rows.items() if f"`{command}`" in cell]
+    assert told, f"docs/cli.md has no keys of {command}"
+    every = re.findall(r"^\| (`.+?) \|", common, re.MULTILINE)
+    return set(re.findall(r"`(\w+)`", " ".join([*every, *told])))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "demo --size 2",
+        "index FILE --index other",
+        "sign FILE -o signed.jsonl",
+        "add new.jsonl --index other",
+        "similar ru-bridge-repair-1 --size 1",
+        "compare old.txt new.txt",
+        "compare ru-bridge-repair-1 ru-bridge-repair-2 --index pages",
+        "groups FILE",
+        "groups --pairs FILE",
+        "advise width --shingles 1000",
+        "advise sample FILE",
+        "setup other --dry-run",
+        "backfill pages --checkpoint .checkpoint",
+        "report FILE",
+        "doctor pages",
+        "doctor pages --fix",
+        "stats pages",
+        "delete other --dry-run",
+        "info",
+    ],
+)
+def test_every_key_of_json_is_on_the_page(run, words, examples_file, engine_folder, tmp_path):
+    shutil.copytree(engine_folder, tmp_path / ".shinglefold")
+    text = "The bridge is closed for repairs in May, and buses go another way, the town hall said."
+    for name, given in (("old.txt", text), ("new.txt", f"{text} Bicycles may pass.")):
+        Path(name).write_text(given)
+    Path("new.jsonl").write_text(json.dumps({"id": "new", "title": "Bridge", "body": text}) + "\n")
+    if "other" in words and not words.startswith("index"):
+        assert run("setup", "other").code == 0
+    ran = run(*words.replace("FILE", str(examples_file)).split(), "--json")
+    assert ran.code == 0, ran.err
+    answer = json.loads(ran.out.splitlines()[0]) if words.startswith("groups") else ran.json()
+    command = words.split()[0]
+    subject = next(
+        (name for name in ("groups --pairs", "advise width", "advise sample") if name in words), command
+    )
+    assert set(answer) - _keys_of(subject) == set()
+    for one in answer.get("indices", ()):
+        assert set(one) - _keys_of(subject) == set()

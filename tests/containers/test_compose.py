@@ -7,7 +7,7 @@ import pytest
 import yaml
 from support.servers.kinds import all_kinds
 
-from shinglefold.engines.http import is_server
+from shinglefold.engines.http.connection import is_server
 from shinglefold.settings import load_settings
 
 DOCKER = Path(__file__).resolve().parents[2] / "docker"

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from shinglefold.model.scheme import Scheme
-from shinglefold.sketch import probability, standard_error
+from shinglefold.sketch.b_bit_minhash import standard_error
+from shinglefold.sketch.layout_advice import probability
 
 METHOD = (Path(__file__).parents[2] / "docs" / "method.md").read_text("utf-8")
 LAYOUTS = ((6, 14, 2), (14, 6, 1), (21, 4, 1), (28, 3, 1))

@@ -9,7 +9,7 @@ import pytest
 
 from shinglefold.gateway.pages.messages import LANGUAGES, catalogue, chosen_language
 from shinglefold.maintenance.doctor import Finding
-from shinglefold.sketch import DecidedBy
+from shinglefold.sketch.verification import DecidedBy
 
 #: The tables of messages.
 TABLES = {key.partition(".")[0] for key in catalogue()}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shinglefold.grouping.regroup.clustering import decisive
-from shinglefold.sketch import leader_clusters
+from shinglefold.sketch.clustering import leader_clusters
 from shinglefold.testing.edits import edited
 
 

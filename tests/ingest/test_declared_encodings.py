@@ -47,6 +47,25 @@ def test_a_page_that_declares_a_wrong_encoding_is_read_in_its_own(tmp_path, writ
         assert record.document is None or record.document["body"] != page
 
 
+@pytest.mark.parametrize("label", ["windows-1251", "iso-8859-1", "gb2312", "big5", "shift_jis", "koi8-r", ""])
+@pytest.mark.parametrize("text", [RU, ZH, TW])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda page: page[: page.index(b"</p>") - 1],  # A crawler's limit.
+        lambda page: page.replace(b"</p>", b" \xa9 2020</p>"),
+    ],
+)
+def test_a_damaged_page_in_utf_8_is_utf_8_whatever_it_declares(tmp_path: Path, label, text, damage):
+    text = text.rstrip(".。")
+    page = declaring(label, text).replace("charset=/", "")
+    (tmp_path / "x.html").write_bytes(damage(page.encode()))
+    (record,) = read(tmp_path / "x.html")
+    assert record.document is not None, record.reason
+    assert text[:-1] in record.document["body"]
+    assert record.replaced == 1
+
+
 @pytest.mark.parametrize("label", ["iso-8859-1", "windows-1252", "koi8-r", "koi8-u"])
 def test_a_page_whose_encoding_is_only_a_guess_is_refused(tmp_path: Path, label: str):
     (tmp_path / "x.html").write_bytes(declaring(label, ZH).encode("gb18030"))

@@ -17,7 +17,7 @@ from shinglefold.ingest.fingerprinter import sketch_json
 from shinglefold.model.scheme import Scheme, SketchOptions
 from shinglefold.model.values import Fingerprint
 from shinglefold.registry import make_scheme
-from shinglefold.sketch import Sketcher
+from shinglefold.sketch.sketcher import Sketcher
 
 PAGE = " ".join(f"слово{n} стоит дома в городе номер {n}" for n in range(40))
 UKRAINIAN = "Цей їжак живе у лісі й щодня шукає гриби та ягоди, бо наближається довга зима."

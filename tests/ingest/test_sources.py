@@ -4,7 +4,9 @@ import gzip
 import json
 import os
 import time
+from base64 import encodebytes
 from pathlib import Path
+from quopri import encodestring
 
 import pytest
 
@@ -182,7 +184,7 @@ def test_the_title_of_a_page_of_open_elements_takes_linear_time(tmp_path: Path, 
 @pytest.mark.parametrize("name", ["a", "a.php", "a.xml"])
 def test_comments_before_what_is_no_page_take_linear_time(tmp_path: Path, name: str):
     """Each further comment doubled the time."""
-    written(tmp_path / name, "<!---->" * 60 + "<p>")
+    written(tmp_path / name, "<!---->" * 60 + "<svg>")
     start = time.process_time()
     assert list(read(tmp_path)) == []
     assert time.process_time() - start < 1
@@ -194,6 +196,62 @@ def test_a_mirrored_page_may_leave_out_tags_or_be_of_utf_16(tmp_path: Path, enco
     page = f"{head}<title>Мост</title><p>закрыт"
     (tmp_path / "news.php?id=1").write_bytes(page.encode(encoding))
     assert [(record.document or {}).get("body") for record in read(tmp_path)] == [page]
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "<div class=a>", "<p>", "<table><tr><td>", "<h1>Мост</h1>", "<script>x</script>", "<a name=top></a>",
+        "<style>p {}</style>", "<font size=2>", "<link rel=icon><div>", "<base href=/>",
+        "<br />\n<b>Warning</b>: x in <b>/x.php</b><br />\n<!DOCTYPE html>",
+        "<!-- " + "saved " * 300 + "-->\n<html>",
+    ],
+)  # fmt: skip
+def test_a_mirrored_page_may_begin_as_browsers_recognize_pages(tmp_path: Path, begin: str):
+    written(tmp_path / "news.php?id=1", f"{begin}<p>закрыт")
+    written(tmp_path / "feed.xml", f"<?xml version='1.0'?><rss>{begin}")
+    written(tmp_path / "code.php", f"<?php x() ?>{begin}")
+    assert [(record.document or {}).get("_id") for record in read(tmp_path)] == ["news.php?id=1"]
+
+
+_PARTS = (
+    "From: <Blink>\r\nSubject: x\r\nMIME-Version: 1.0\r\nContent-Type: multipart/related;"
+    '\r\n\ttype="text/html";\r\n\tboundary="--B"\r\n\r\n\r\n----B\r\nContent-Type: text/html; charset={}\r\n'
+    "Content-Transfer-Encoding: {}\r\n\r\n{}\r\n----B\r\nContent-Type: text/css\r\n\r\np {{}}\r\n----B--\r\n"
+)
+
+
+@pytest.mark.parametrize("name", ["a.mht", "a.MHTML", "a.html"])
+@pytest.mark.parametrize("encoding", ["utf-8", "windows-1251"])
+@pytest.mark.parametrize(
+    ("transfer", "encode"), [("quoted-printable", encodestring), ("base64", encodebytes)]
+)
+def test_a_page_saved_as_one_file_is_its_page(tmp_path: Path, name, encoding, transfer, encode):
+    page = f"<!DOCTYPE html><title>Мост</title><p class=x>{'Мост закрыт до осени. ' * 9}</p>"
+    saved = encode(page.encode(encoding)).decode("ascii")
+    (tmp_path / name).write_bytes(_PARTS.format(encoding, transfer, saved).encode())
+    for source in (tmp_path, tmp_path / name):
+        (record,) = read(source)
+        assert (record.document or {}).get("title") == "Мост"
+        assert (record.document or {})["body"].strip() == page
+
+
+@pytest.mark.parametrize("status", ["HTTP/1.1 200 OK\r\n", "HTTP/2 200 \r\n", ""])
+@pytest.mark.parametrize("label", ["windows-1251", "x-none"])
+def test_the_headers_of_a_server_are_no_text_and_name_the_encoding(tmp_path: Path, status: str, label: str):
+    page = f"<html>{'<meta charset=cp1251>' if label == 'x-none' else ''}<p>{'Мост закрыт. ' * 9}"
+    headers = f"{status}Date: Mon, 1 Jan 2024\r\n folded\r\nContent-Type: text/html; charset={label}\r\n\r\n"
+    (tmp_path / "a.html").write_bytes(headers.encode() + page.encode("cp1251"))
+    (record,) = read(tmp_path)
+    assert (record.document or {}).get("body") == page
+
+
+@pytest.mark.parametrize(
+    "page", ["Note: a\n\nContent-Type: x", "a: b\n" * 3, "Content-Type: text/plain\n\nx", ""]
+)
+def test_a_text_that_begins_like_headers_is_read_whole(tmp_path: Path, page: str):
+    (record,) = read(written(tmp_path / "a.html", page))
+    assert (record.document or {}).get("body") == page
 
 
 @pytest.mark.parametrize("name", ["a.txt.gz", "a.md.gz", "a.html.gz"])

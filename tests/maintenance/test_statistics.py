@@ -83,11 +83,11 @@ def test_documents_without_a_group_number_and_placeholders_are_counted(engine, p
     assert not engine.bulk([*numbered, *kept]).failures
     engine.refresh("pages")
     (one,) = statistics(engine, "pages")
-    assert (one.documents, one.kept, one.unsigned, one.grouped, one.ungrouped) == (32, 2, 0, 10, 20)
+    assert (one.documents, one.placeholders, one.unsigned, one.grouped, one.ungrouped) == (32, 2, 0, 10, 20)
     told = one.to_json()
-    assert (told["kept"], told["grouped"], told["ungrouped"]) == (2, 10, 20)
+    assert (told["placeholders"], told["grouped"], told["ungrouped"]) == (2, 10, 20)
     found = diagnose(engine, "pages", pipeline, DoctorOptions(workers=1))
-    assert found.findings == {"sound": 30, "kept": 2}
+    assert found.findings == {"sound": 30, "placeholder": 2}
     assert found.ungrouped == 20
     request = SetupRequest(replace(recipe, groups=True), ("pages",))
     assert make_plan(engine, request).backfills == {}
@@ -97,5 +97,5 @@ def test_documents_without_a_group_number_and_placeholders_are_counted(engine, p
 
 def test_an_index_without_groups_tells_of_none(engine, signed):
     (one,) = statistics(engine, signed)
-    assert (one.grouped, one.ungrouped, one.kept) == (None, None, 0)
+    assert (one.grouped, one.ungrouped, one.placeholders) == (None, None, 0)
     assert "grouped" not in one.to_json()

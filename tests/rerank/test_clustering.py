@@ -10,7 +10,7 @@ from support.hits import SCHEME, Spec, connected_groups, hits_of, leader_groups,
 from support.servers.choose import examples
 
 from shinglefold.rerank import FoldOptions, Preference, collapse
-from shinglefold.sketch import connected
+from shinglefold.sketch.clustering import connected
 
 policies = st.sampled_from(
     [

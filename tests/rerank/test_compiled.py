@@ -12,7 +12,7 @@ from support.servers.choose import examples
 from shinglefold.model.scheme import Scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.fold.clustering import folding_of
-from shinglefold.sketch import pack
+from shinglefold.sketch.b_bit_minhash import pack
 
 pytest.importorskip("numba")
 

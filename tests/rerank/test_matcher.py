@@ -11,7 +11,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.rerank.fold.matcher import Matcher, length_bounds
 from shinglefold.rerank.hits import FingerprintReader
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.sketch import agreement_matrix, length_ratio, pack
+from shinglefold.sketch.b_bit_minhash import agreement_matrix, length_ratio, pack
 
 
 def random_window(rng, scheme, count):

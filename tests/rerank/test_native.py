@@ -15,7 +15,7 @@ from shinglefold.ingest import default_recipe
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
 from shinglefold.rerank.page.collapse_request import ResultSizes
-from shinglefold.sketch import connected
+from shinglefold.sketch.clustering import connected
 
 COUNT = len(SPECS)
 ONES, OTHERS = zip(*resembling(), strict=True)

@@ -8,7 +8,7 @@ from support.hits import BITS, SCHEME, VALUES, hits_of, match, specs
 from support.servers.choose import examples
 
 from shinglefold.rerank import FoldedSearch, FoldOptions, Preference, collapse
-from shinglefold.sketch import estimate, pack
+from shinglefold.sketch.b_bit_minhash import estimate, pack
 
 LISTS = st.integers(0, 11)
 POLICIES = st.sampled_from(

@@ -21,7 +21,7 @@ from shinglefold.rerank.fold.text_verification import TextStage, TextStages
 from shinglefold.rerank.fold.uncertain_pairs import Signatures, apply_text_verdicts, pairs_of
 from shinglefold.rerank.hits import FingerprintReader
 from shinglefold.rerank.request.fold_options import Scope
-from shinglefold.sketch import agreement_rows
+from shinglefold.sketch.b_bit_minhash import agreement_rows
 
 
 @pytest.fixture(scope="module")

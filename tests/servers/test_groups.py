@@ -16,7 +16,7 @@ from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.page.collapse_request import ResultSizes
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
-from shinglefold.sketch import connected
+from shinglefold.sketch.clustering import connected
 
 GROUPS = connected(*map(np.array, zip(*resembling(), strict=True)), COUNT).tolist()
 USUAL = [number for number, spec in enumerate(SPECS) if spec.scheme == SCHEME.id]

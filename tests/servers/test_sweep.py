@@ -17,7 +17,7 @@ from shinglefold.ingest import ensure_index
 
 @pytest.fixture
 def index(server):
-    """An index with a document, a place that was left, one that is under a routing, and one that is kept."""
+    """An index with a document, two expired placeholders (one with a routing), and one of a running gate."""
     name = f"swept-{uuid.uuid4().hex[:8]}"
     engine = open_engine(server.url)
     pipeline = make_pipeline()
@@ -43,10 +43,10 @@ def test_what_dead_writers_left_is_shown_and_removed(server, index, capsys):
 
     assert f"shinglefold doctor {index} --fix" in run("stats", index)
     found = json.loads(run("doctor", index, "--json"))
-    assert (found["findings"]["kept"], "removed" in found) == (3, False)
+    assert (found["findings"]["placeholder"], "removed" in found) == (3, False)
     removed = json.loads(run("doctor", index, "--fix", "--json"))
     assert {place["_id"] for place in removed["removed"]} == {"dead", "far"}
-    assert removed["findings"]["kept"] == 1
+    assert removed["findings"]["placeholder"] == 1
     assert "removed 0 placeholders" in run("doctor", index, "--fix")
     with open_engine(server.url) as engine:
         engine.refresh(index)

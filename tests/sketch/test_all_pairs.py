@@ -8,17 +8,11 @@ from support.servers.choose import examples
 from support.sketches import batch, random_tokens, revisions, sketcher
 
 from shinglefold.model.scheme import Decision, SketchOptions
-from shinglefold.sketch import (
-    Sketcher,
-    agreement,
-    estimate,
-    find_leaders,
-    find_pairs,
-    iter_pairs,
-    leader_clusters,
-    length_ratio,
-    nominate,
-)
+from shinglefold.sketch.all_pairs import find_leaders, find_pairs, iter_pairs
+from shinglefold.sketch.b_bit_minhash import agreement, estimate, length_ratio
+from shinglefold.sketch.candidates import nominate
+from shinglefold.sketch.clustering import leader_clusters
+from shinglefold.sketch.sketcher import Sketcher
 
 
 def columns(tool, documents, widths=None):

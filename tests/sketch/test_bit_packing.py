@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shinglefold.errors import ConfigError
-from shinglefold.sketch import (
+from shinglefold.sketch.b_bit_minhash import (
     agreement,
     agreement_matrix,
     agreement_rows,

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shinglefold.sketch import connected, leader_clusters
+from shinglefold.sketch.clustering import connected, leader_clusters
 
 _PAIRS = st.sets(
     st.tuples(st.integers(0, 19), st.integers(0, 19)).filter(lambda pair: pair[0] < pair[1]), max_size=40

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.servers.choose import examples
 
 from shinglefold.model.scheme import SketchOptions
-from shinglefold.sketch import Sketcher
+from shinglefold.sketch.sketcher import Sketcher
 
 pytest.importorskip("numba")
 

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shinglefold.sketch import Buckets, DisjointSets, connected
+from shinglefold.sketch.candidates import Buckets
+from shinglefold.sketch.clustering import DisjointSets, connected
 
 _PAIRS = st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29)), max_size=60)
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shinglefold.model.scheme import SketchOptions
-from shinglefold.sketch import Words, least_estimate, similarity
-from shinglefold.sketch.verification import LONGEST, Texts, alike_by_text
+from shinglefold.sketch.verification import LONGEST, Texts, Words, alike_by_text, least_estimate, similarity
 
 SEQUENCES = st.lists(st.integers(0, 5), max_size=30)
 

@@ -2,8 +2,15 @@ import numpy as np
 import pytest
 from support.sketches import batch, pairs_of_resemblance, sketcher
 
-from shinglefold.sketch import agreement_rows, estimate, length_ratio, low_bits, pack, standard_error
-from shinglefold.sketch.b_bit_minhash import corrected
+from shinglefold.sketch.b_bit_minhash import (
+    agreement_rows,
+    corrected,
+    estimate,
+    length_ratio,
+    low_bits,
+    pack,
+    standard_error,
+)
 
 PAIRS = 1200
 

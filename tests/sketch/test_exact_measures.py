@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.sketches import batch, random_tokens
 
-from shinglefold.sketch import containment, digests, resemblance, sorensen
+from shinglefold.sketch.shingles import containment, resemblance, sorensen
+from shinglefold.sketch.sketcher import digests
 
 sets = st.sets(st.integers(0, 60) | st.just(2**64 - 1))
 

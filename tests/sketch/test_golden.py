@@ -16,7 +16,7 @@ import pytest
 from support.sketches import batch
 
 from shinglefold.model.scheme import ALGORITHM, PRESETS
-from shinglefold.sketch import Sketcher
+from shinglefold.sketch.sketcher import Sketcher
 
 FOLDER = Path(__file__).parent / "golden"
 FREEZE = bool(os.environ.get("SHINGLEFOLD_FREEZE"))

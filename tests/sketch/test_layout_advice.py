@@ -5,15 +5,15 @@ from hypothesis import strategies as st
 
 from shinglefold.errors import ConfigError
 from shinglefold.model.scheme import PRESETS, SketchOptions
-from shinglefold.sketch import (
+from shinglefold.sketch.b_bit_minhash import standard_error
+from shinglefold.sketch.layout_advice import (
     Requirements,
     appraise,
+    needed_hash_bits,
     probability,
     resemblance_after,
-    standard_error,
     width_for,
 )
-from shinglefold.sketch.layout_advice import needed_hash_bits
 
 _SKETCHES = [one.sketch for one in PRESETS.values()]
 
@@ -83,7 +83,7 @@ def test_thirty_bits_suffice_for_ten_million_documents():
 
 @pytest.mark.parametrize("width", [1, 2, 5])
 def test_the_resemblance_left_by_edits_is_what_edits_leave(width):
-    from shinglefold.sketch import resemblance, shingle_set
+    from shinglefold.sketch.shingles import resemblance, shingle_set
 
     rng = np.random.default_rng(1)
     text = rng.integers(1, 2**64, 100_000, dtype=np.uint64)

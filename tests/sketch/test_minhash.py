@@ -9,8 +9,9 @@ from support.sketches import batch, random_tokens, sketcher
 
 from shinglefold.errors import ConfigError
 from shinglefold.model.scheme import SketchOptions
-from shinglefold.sketch import Sketcher, shingle_hashes, shingle_set
 from shinglefold.sketch.minhash import EMPTY, Affine32, minima
+from shinglefold.sketch.shingles import shingle_hashes, shingle_set
+from shinglefold.sketch.sketcher import Sketcher
 
 lengths = st.lists(st.integers(0, 60), max_size=12)
 

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from support.sketches import batch, random_tokens
 
 from shinglefold.errors import ConfigError
-from shinglefold.sketch import shingle_hashes, shingle_set
-from shinglefold.sketch.shingles import batch_shingles
+from shinglefold.sketch.shingles import batch_shingles, shingle_hashes, shingle_set
 
 widths = st.integers(1, 10)
 

@@ -7,8 +7,14 @@ from hypothesis import strategies as st
 from support.sketches import batch, random_tokens, sketcher
 
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.sketch import from_letters, letters, megashingles, supershingles, to_keywords
-from shinglefold.sketch.minhash import hash_bits
+from shinglefold.sketch.minhash import (
+    from_letters,
+    hash_bits,
+    letters,
+    megashingles,
+    supershingles,
+    to_keywords,
+)
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 

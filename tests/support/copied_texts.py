@@ -6,7 +6,8 @@ import numpy as np
 
 from shinglefold.ingest.fingerprinter import Fingerprinter
 from shinglefold.model.scheme import Scheme
-from shinglefold.sketch import connected, find_pairs
+from shinglefold.sketch.all_pairs import find_pairs
+from shinglefold.sketch.clustering import connected
 
 
 def copied_texts(count: int, seed: int) -> list[str]:

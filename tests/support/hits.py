@@ -14,7 +14,7 @@ from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint, Token
 from shinglefold.rerank.similar import SimilarOptions, SimilarPage, SimilarSearch
 from shinglefold.rerank.similar.search import Wanted
-from shinglefold.sketch import estimate, pack
+from shinglefold.sketch.b_bit_minhash import estimate, pack
 
 SCHEME = Scheme()
 VALUES, BITS = SCHEME.sketch.values, SCHEME.sketch.bits

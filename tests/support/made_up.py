@@ -16,7 +16,8 @@ from shinglefold.offline.dedupe.fingerprint_table import (
     FingerprintTable,
     id_columns,
 )
-from shinglefold.sketch import low_bits, pack, supershingles
+from shinglefold.sketch.b_bit_minhash import low_bits, pack
+from shinglefold.sketch.minhash import supershingles
 
 #: Small, so that unlike documents share supershingles, too.
 SKETCH = SketchOptions(values=24, bits=2, groups=4, group_size=2)

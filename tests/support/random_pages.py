@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from support.hits import BITS, SCHEME, VALUES, Spec, values_of
 
-from shinglefold.sketch import estimate
+from shinglefold.sketch.b_bit_minhash import estimate
 
 COUNT = 400
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from shinglefold.model.scheme import SketchOptions
 from shinglefold.model.values import Int64s, Uint64s
-from shinglefold.sketch import Sketcher
+from shinglefold.sketch.sketcher import Sketcher
 
 Batch = tuple[Uint64s, Int64s]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shinglefold.cli.commands.files.collection import Collection
     from shinglefold.offline.dedupe.link import Rows
     from shinglefold.relatives.collision_odds import Width
-    from shinglefold.sketch import Advice, Requirements
+    from shinglefold.sketch.layout_advice import Advice, Requirements
 
 Point = tuple[float, float]
 _BAR = 40
@@ -205,7 +205,7 @@ def layout(
     the acceptable number of false candidates. Shows the commands that apply them, the cost, and the
     probability that a pair of each resemblance is found.
     """
-    from shinglefold.sketch import Requirements, resemblance_after, width_for
+    from shinglefold.sketch.layout_advice import Requirements, resemblance_after, width_for
 
     words = 2 if width is None else width
     if (changed is None) != (of is None):
@@ -247,7 +247,7 @@ def _choose(needs: "Requirements", width: int, arguments: Sequence[str]) -> tupl
     Raises:
         ConfigError: none does; the message has the command that asks for what one of them can do.
     """
-    from shinglefold.sketch import choose_layout, preset_widths
+    from shinglefold.sketch.layout_advice import choose_layout, preset_widths
 
     if width not in (widths := preset_widths()):
         known = ", ".join(map(str, widths))
@@ -413,7 +413,7 @@ def _pairs_at(found: "Collection", name: str, threshold: float) -> "Rows":
 def _row(found: "Collection", name: str, threshold: float) -> dict[str, Any]:
     import numpy as np
 
-    from shinglefold.sketch import leader_clusters
+    from shinglefold.sketch.clustering import leader_clusters
 
     pairs = _pairs_at(found, name, threshold)
     leaders = leader_clusters(pairs["a"].astype(np.int64), pairs["b"].astype(np.int64), len(found.table))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shinglefold.model.scheme import Decision
     from shinglefold.offline.dedupe.link import Rows
     from shinglefold.offline.dedupe.slots import Labels
-    from shinglefold.sketch import DecidedBy
+    from shinglefold.sketch.verification import DecidedBy
 
 
 @command(
@@ -153,7 +153,7 @@ def _write_pairs(found: "Collection", rows: "Rows", by_text: bool, title: str, a
 
 def _decided_by(resemblance: float, similarity: float, decision: "Decision", *, by_text: bool) -> "DecidedBy":
     """Return what decided that a pair was kept."""
-    from shinglefold.sketch import text_decided_by
+    from shinglefold.sketch.verification import text_decided_by
 
     if (resemblance, similarity) == (1.0, 1.0):
         return "same_text"

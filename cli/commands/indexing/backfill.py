@@ -97,7 +97,7 @@ def _exit_code(summary: "BackfillSummary", invocation: Invocation) -> int:
         return FAILED
     if summary.stopped:
         return report_stop(summary.stopped, invocation, anew=summary.anew)
-    failed = summary.counts.failed or summary.counts.kept
+    failed = summary.counts.failed or summary.counts.textless
     known = 0 <= summary.remaining <= summary.counts.dropped
     return DONE if known and not failed else PARTLY
 
@@ -118,8 +118,8 @@ def _lines(summary: "BackfillSummary") -> list[str]:
         lines.append(f"{earlier:,} of those right already {were} updated before the scan had to begin anew")
     if counts.empty:
         listed = ", ".join(counts.without_text[:_LISTED])
-        keep = "keeps the fingerprint it has" if counts.kept == 1 else "keep the fingerprint they have"
-        kept = f"; {counts.kept:,} of them {keep}: {listed}" if counts.kept else ""
+        keep = "keeps the fingerprint it has" if counts.textless == 1 else "keep the fingerprint they have"
+        kept = f"; {counts.textless:,} of them {keep}: {listed}" if counts.textless else ""
         have = "has" if counts.empty == 1 else "have"
         lines.append(f"{counts.empty:,} {have} no text in the fields the pipeline reads{kept}")
     if counts.changed:

@@ -41,7 +41,7 @@ _FINDINGS = {
     "foreign": "have something else in its place, which is left alone",
     "unreadable": "can't be fingerprinted: the pipeline fails on them",
     "dropped": "are such as the pipeline drops",
-    "kept": "are no documents yet: a gate keeps their places while it decides",
+    "placeholder": "are placeholders: a gate reserves their ids while it decides",
 }
 _MENDED_BY_BACKFILL = ("unsigned", "other_scheme", "stale", "other_facts", "damaged", "unsealed")
 
@@ -104,7 +104,7 @@ def _removed_lines(removed: "Sequence[Placeholder]") -> Iterator[str]:
     yield f"removed {len(removed):,} placeholders of crashed writers"
     for place in removed[:_SHOWN]:
         until = datetime.fromtimestamp(place.until / 1000, UTC)
-        yield f"  {place.id}, kept until {until:%Y-%m-%d %H:%M:%S} UTC"
+        yield f"  {place.id}, reserved until {until:%Y-%m-%d %H:%M:%S} UTC"
     if len(removed) > _SHOWN:
         yield f"  and {len(removed) - _SHOWN:,} more"
 
@@ -136,7 +136,7 @@ def _lines(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
 
 
 def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
-    if found.healthy and not found.findings.get("kept"):
+    if found.healthy and not found.findings.get("placeholder"):
         return [] if found.markup else ["all is well"]
     if found.obstacles:
         return []
@@ -152,7 +152,7 @@ def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[st
     lines = [_other_fields_remedy(found, target, recipe)] if other_fields else []
     if found.unseen:
         lines.append(_unseen_remedy(found, target))
-    if found.findings.get("kept"):
+    if found.findings.get("placeholder"):
         fix = target.command("doctor", fix=True)
         lines.append(f"placeholders whose writers crashed are removed by: {fix}")
     if found.findings.get("unreadable"):

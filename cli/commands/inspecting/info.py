@@ -30,7 +30,7 @@ def info(invocation: Invocation, /) -> int:
     Each setting has its value and its origin: the file, the environment or the defaults. Each installed
     language has its scripts, unit, modes, version and distribution; an unusable one has what it lacks.
     """
-    from shinglefold.engines.http import without_secrets
+    from shinglefold.engines.http.connection import without_secrets
     from shinglefold.registry import installed
     from shinglefold.settings import SECRETS, settings_with_origins
 

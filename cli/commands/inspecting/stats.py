@@ -141,10 +141,10 @@ def _grouped(one: "IndexStatistics", hints: "Hints") -> list[str]:
             lines.append(
                 f"ungrouped     {one.ungrouped:,} have no number of a group; to number them: {number}"
             )
-    if one.kept:
+    if one.placeholders:
         lines.append(
-            f"places kept   {one.kept:,} by a gate, for documents that it decides on; they are none yet. "
-            f"Those of crashed writers are removed by: {hints.command('doctor', one.info.name, fix=True)}"
+            f"placeholders  {one.placeholders:,} reserved by a gate while it decides about documents. "
+            f"To remove those of crashed writers: {hints.command('doctor', one.info.name, fix=True)}"
         )
     return lines
 

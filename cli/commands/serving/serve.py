@@ -49,7 +49,7 @@ def serve(
         from shinglefold.gateway.pages import pages_app
     except ImportError as error:
         raise MissingExtra("gateway", "serve") from error
-    from shinglefold.api import FoldedIndex
+    from shinglefold.api.folded_index import FoldedIndex
     from shinglefold.cli.session.open_index import open_store, seal_of_index
     from shinglefold.gateway.access import Listener, check_pages_access
 

@@ -5,7 +5,6 @@ and a new field takes the next free one. An unused column costs one byte a docum
 """
 
 import json
-import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from shinglefold.engines.embedded.schema.requests import (
     unsupported,
 )
 from shinglefold.errors import EngineUnavailable, UnsupportedQuery, reason_of, suggest
-from shinglefold.runtime.durable_files import sync_folder
+from shinglefold.runtime.durable_files import atomic_write, sync_folder
 from shinglefold.version import __version__
 
 _ROOT = ("properties", "dynamic", "date_detection", "_meta")
@@ -294,12 +293,8 @@ class Catalog:
         """Write the catalog atomically and durably."""
         content = {name: getattr(self, name) for name in _STORED}
         data = {"format": _FORMAT, "checksum": _checksum(content), **content}
-        part = folder / f".{CATALOG}.{os.getpid()}"
-        with part.open("w", encoding="utf-8") as file:
+        with atomic_write(folder / CATALOG) as file:
             json.dump(data, file, ensure_ascii=True, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(folder / CATALOG)
         sync_folder(folder)
 
     @classmethod

@@ -1,6 +1,5 @@
 """The tantivy schema of an index, the analysis of texts, and helpers for tantivy's searches and errors."""
 
-import errno
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +13,15 @@ import tantivy
 
 from shinglefold.engines.embedded.schema.catalog import Catalog
 from shinglefold.engines.embedded.schema.field_types import SEARCHED, well_formed
-from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, IndexReadOnly, reason_of, suggest
+from shinglefold.errors import (
+    ConfigError,
+    EngineError,
+    EngineUnavailable,
+    IndexReadOnly,
+    is_full,
+    reason_of,
+    suggest,
+)
 from shinglefold.model.scheme import CanonOptions
 from shinglefold.model.values import Token
 
@@ -30,7 +37,6 @@ ADDRESS = "at"
 
 #: A write that fails with fewer free bytes counts as a full disk: tantivy does not report the reason.
 _LEAST_FREE = 64_000_000
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 #: Score and address of a hit.
 ScoredAddress = tuple[float, tantivy.DocAddress]
@@ -116,7 +122,7 @@ def _full_disk(doing: str, folder: Path, error: BaseException, lost: bool) -> En
         free = shutil.disk_usage(folder).free
     except OSError:
         return None
-    if getattr(error, "errno", None) not in _FULL and free >= _LEAST_FREE:
+    if not (isinstance(error, OSError) and is_full(error)) and free >= _LEAST_FREE:
         return None
     remedy = (
         "index the documents again: what was written since the last commit is not stored; what a gate "

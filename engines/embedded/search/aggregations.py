@@ -130,7 +130,7 @@ def _cardinality(snapshot: Snapshot, options: Mapping[str, Any]) -> dict[str, An
     if field is None or field.kind in (FieldKind.TEXT, FieldKind.BINARY) or not field.has_order:
         fields = snapshot.catalog.fields.items()
         known = [p for p, f in fields if f.kind not in (FieldKind.TEXT, FieldKind.BINARY) and f.has_order]
-        raise UnsupportedQuery(str(unsupported("cardinality aggregation of the field", path, known)))
+        raise unsupported("cardinality aggregation of the field", path, known)
     return {"cardinality": {"field": field.column}}
 
 
@@ -156,7 +156,7 @@ def _terms_field(snapshot: Snapshot, path: object) -> Field:
     found = snapshot.catalog.fields.get(str(path))
     if found is None or not _has_terms(found):
         known = [path for path, field in snapshot.catalog.fields.items() if _has_terms(field)]
-        raise UnsupportedQuery(str(unsupported("terms aggregation of the field", str(path), known)))
+        raise unsupported("terms aggregation of the field", str(path), known)
     return found
 
 

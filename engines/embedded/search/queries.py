@@ -29,6 +29,10 @@ from shinglefold.engines.embedded.schema.tantivy_schema import NAMES, Analysis
 from shinglefold.engines.embedded.store.snapshots import Snapshot
 from shinglefold.errors import UnsupportedQuery
 
+Query = tantivy.Query
+#: The query that matches everything, with score 1, and the one that matches nothing.
+all_documents, no_document = Query.all_query, Query.empty_query
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -87,41 +91,31 @@ def leaf(what: str, body: object, main: str) -> tuple[str, Mapping[str, Any]]:
     return path, given if isinstance(given, Mapping) else {main: given}
 
 
-def all_documents() -> tantivy.Query:
-    """Return the query that matches everything, with score 1."""
-    return tantivy.Query.all_query()
-
-
-def no_document() -> tantivy.Query:
-    """Return the query that matches nothing."""
-    return tantivy.Query.empty_query()
-
-
-def constant(query: tantivy.Query, score: float = 1.0) -> tantivy.Query:
+def constant(query: Query, score: float = 1.0) -> Query:
     """Return the query with a constant score."""
-    return tantivy.Query.const_score_query(query, score)
+    return Query.const_score_query(query, score)
 
 
-def boosted(query: tantivy.Query, given: Mapping[str, Any]) -> tantivy.Query:
+def boosted(query: Query, given: Mapping[str, Any]) -> Query:
     """Return the query with the boost in its options."""
     boost = number_option("boost", given.get("boost", 1.0))
-    return query if boost == 1.0 else tantivy.Query.boost_query(query, boost)
+    return query if boost == 1.0 else Query.boost_query(query, boost)
 
 
-def any_of(queries: list[tantivy.Query], wanted: int = 1) -> tantivy.Query:
+def any_of(queries: list[Query], wanted: int = 1) -> Query:
     """Return a query of which at least ``wanted`` clauses must match; it sums the scores of those that do."""
     if not queries or wanted > len(queries):
         return no_document()
     if len(queries) == 1:
         return queries[0]
-    return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in queries], max(wanted, 1))
+    return Query.boolean_query([(tantivy.Occur.Should, query) for query in queries], max(wanted, 1))
 
 
-def best_of(queries: list[tantivy.Query], tie: float = 0.0) -> tantivy.Query:
+def best_of(queries: list[Query], tie: float = 0.0) -> Query:
     """Return the query whose score is the best of the matching queries, plus ``tie`` times the others."""
     if len(queries) == 1:
         return queries[0]
-    return tantivy.Query.disjunction_max_query(queries, tie) if queries else no_document()
+    return Query.disjunction_max_query(queries, tie) if queries else no_document()
 
 
 def minimum(given: object, clauses: int) -> int:
@@ -140,7 +134,6 @@ def minimum(given: object, clauses: int) -> int:
     return max(wanted + clauses if text.startswith("-") else wanted, 0)
 
 
-Query = tantivy.Query
 #: The most values for which each gets a term query. Keywords without doc values are allowed more, because
 #: most of their values do not occur in the index.
 _TERM_QUERIES_MOST, _RARE_TERM_QUERIES_MOST = 1_000, 30_000

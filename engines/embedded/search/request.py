@@ -84,10 +84,10 @@ def make_column(
     Raises:
         UnsupportedQuery: the field can't be sorted by.
     """
-    sign = -1 if key.descending else 1
     if key.name == "_score":
         return _column(key, np.array([score for score, _ in found], np.float64), None, _as_float)
     if key.name in _PLACES:
+        sign = _sign(key)
         return SortColumn(sign * places(found), None, sign, _gap(key), lambda value: int(_as_float(value)))
     field = _sort_field(key, snapshot)
     if field is None:

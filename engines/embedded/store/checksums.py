@@ -118,7 +118,13 @@ def check_files(folder: Path, schema: int = 0, most: int | None = None) -> None:
 
     Cost: reads everything, at about 4 GB/s from memory.
     """
-    if found := problems(folder, schema, most):
+    found: list[str] = []
+    for _ in range(TRIES):
+        before = _content(folder / META)
+        found = list(_problems(folder, before, schema, most))
+        if not found or before == _content(folder / META):
+            break
+    if found:
         raise damaged(folder.parent, found)
 
 
@@ -128,17 +134,6 @@ def damaged(folder: Path, found: list[str]) -> EngineUnavailable:
         f"the index in {folder} is damaged: {'; '.join(found[:5])}. Restore the folder from a copy, or "
         f"delete the index ({suggest('delete', folder.name)}) and index again"
     )
-
-
-def problems(folder: Path, schema: int = 0, most: int | None = None) -> list[str]:
-    """Return the problems of tantivy's files, one line for each file; see ``check_files``."""
-    found: list[str] = []
-    for _ in range(TRIES):
-        before = _content(folder / META)
-        found = list(_problems(folder, before, schema, most))
-        if not found or before == _content(folder / META):
-            break
-    return found
 
 
 def head_problems(index: tantivy.Index, folder: Path, most: int | None) -> list[str]:

@@ -172,8 +172,12 @@ def journal_age(folder: Path) -> float:
     return 0.0
 
 
-def journal_problems(folder: Path) -> list[str]:
-    """Return the problem of an index's journal as a list of at most one line."""
+def check_journal(folder: Path) -> None:
+    """Check an index's journal.
+
+    Raises:
+        EngineUnavailable: it is damaged.
+    """
     found = ""
     # A writer creates and removes files meanwhile.
     for _ in range(_TRIES):
@@ -186,18 +190,9 @@ def journal_problems(folder: Path) -> list[str]:
         except JournalDamage as error:
             found = str(error)
         else:
-            return []
-    return [found] if found else []
-
-
-def check_journal(folder: Path) -> None:
-    """Check an index's journal.
-
-    Raises:
-        EngineUnavailable: it is damaged.
-    """
-    if found := journal_problems(folder):
-        raise journal_damage_error(folder, found[0])
+            return
+    if found:
+        raise journal_damage_error(folder, found)
 
 
 def journal_damage_error(folder: Path, problem: str) -> EngineUnavailable:

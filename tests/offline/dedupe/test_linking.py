@@ -15,7 +15,8 @@ from shinglefold.offline.dedupe import fingerprint_table, link, slots
 from shinglefold.offline.dedupe.fingerprint_table import DIGESTED, FingerprintTable
 from shinglefold.offline.dedupe.link import Linking, groups_of
 from shinglefold.offline.dedupe.slots import LinkOptions
-from shinglefold.sketch import Pairs, connected, find_pairs, leader_clusters
+from shinglefold.sketch.all_pairs import Pairs, find_pairs
+from shinglefold.sketch.clustering import connected, leader_clusters
 
 _AMPLE = LinkOptions(memory=1 << 30)
 _SIGNATURE = Decision(verify="signature", min_resemblance=0.5, min_length_ratio=0.8)

@@ -9,7 +9,7 @@ from support.servers.choose import examples
 
 from shinglefold.offline.spark import connected
 from shinglefold.offline.spark.grouping import _Star
-from shinglefold.sketch import connected as joined
+from shinglefold.sketch.clustering import connected as joined
 
 
 def starred(edges, large, cut):

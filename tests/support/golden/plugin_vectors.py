@@ -17,7 +17,7 @@ from shinglefold.contracts.engine import JSON
 from shinglefold.model.scheme import PRESETS, Scheme
 from shinglefold.rerank import FoldOptions, collapse
 from shinglefold.rerank.fold.matcher import Matcher
-from shinglefold.sketch import agreement_rows, estimate
+from shinglefold.sketch.b_bit_minhash import agreement_rows, estimate
 
 RECORD = Path(__file__).resolve().parents[3] / "opensearch-plugin/src/test/resources/golden.json"
 _SCHEMES = {**PRESETS, "bits 1": Scheme().with_options(bits=1, values=128)}

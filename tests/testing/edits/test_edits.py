@@ -6,7 +6,7 @@ from shinglefold.canon import Canonicalizer, strip_html
 from shinglefold.errors import ConfigError
 from shinglefold.examples import articles
 from shinglefold.registry import make_scheme
-from shinglefold.sketch import similarity
+from shinglefold.sketch.verification import similarity
 from shinglefold.testing.edits import KINDS, edited, kinds_of
 from shinglefold.testing.edits.spelling import EditedPassage
 
