@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shinglefold.canon.canonicalizer import Canonicalizer
-from shinglefold.canon.facts import Numbers, adds_numbers, single_numbers
+from shinglefold.canon.facts import Numbers, single_numbers
 from shinglefold.canon.written_numbers import COMPARING, LETTER, SCALES, SQUARES, plain_text
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.values import Int64s, TokenBatch, Uint64s
@@ -148,7 +148,7 @@ class ChunkText:
             return False
         others = other.numerals_beyond(self)
         missing = single_numbers(other.parts(others))
-        if adds_numbers(found, missing) and adds_numbers(found, other.numbers):
+        if _adds_numbers(found, missing) and _adds_numbers(found, other.numbers):
             return True
         # Rows that were moved keep what is beside their numbers.
         return _in_another_order(self.runs(places), other.runs(others)) and _in_another_order(
@@ -182,6 +182,32 @@ class ChunkText:
         new = set(filter(_has_capital, _WORD.findall(plain_text(" ".join(words)))))
         new = {word for word in new if not _has_word(other.plain, word)}
         return set(_names(self.plain, new)) if new else new
+
+
+def _adds_numbers(text: Numbers, other: Numbers) -> bool:
+    """Return whether a text has a number, with its unit, or a model that the other one lacks.
+
+    A number without a unit is in a text that has it with one. Dates and telephone numbers, which are written
+    in many ways, are in a text that has all their parts.
+    """
+    known = other.single
+    if text.single <= known and text.models <= other.models:
+        return False
+    bare = [value.split() for unit, value in known if not unit]
+    parts = {part for value in bare for part in value}
+    listed = {part for value in bare if _is_list(value) for part in value}
+
+    def is_known(unit: str, value: str) -> bool:
+        if (unit, value) in known or (not unit and any(value == one for _, one in known)):
+            return True
+        return not unit and set(value.split()) <= (parts if _is_list(value.split()) else listed)
+
+    return not (text.models <= other.models and all(is_known(unit, value) for unit, value in text.single))
+
+
+def _is_list(parts: Sequence[str]) -> bool:
+    """Return whether groups of digits are a date or a telephone number, and not one large number."""
+    return len(parts) > 2 and "000" not in parts
 
 
 def _has_word(text: str, word: str) -> bool:

@@ -13,13 +13,19 @@ from shinglefold.canon.unicode_tables import homoglyph_map, rows
 from shinglefold.canon.written_numbers import (
     HAN,
     LETTER,
+    MAKES,
     NEAR,
     POINTS,
+    SPACE,
+    folded,
     in_digits,
+    joined,
+    large_sizes,
     measured,
     number_value,
     plain_text,
     scaled,
+    spoken,
 )
 
 #: The classes of words that can be facts. ``numbers``: numbers with their units, signs and model letters, and
@@ -36,7 +42,8 @@ _VOWELS, _CONSONANTS = "[aeiouyаеиоуыэюяіїє]", "[bcdfghjklmnpqrstvwx
 _MODEL = (
     rf"(?P<model>(?<!{NEAR})(?!v\d+\.\d|ph\d|{LETTER}++\d\.\d(?!\d))"
     rf"(?!(?={LETTER}*{_VOWELS}){LETTER}{{4,}}-?\d+(?!\d|{LETTER}|\+)){LETTER}++-?\d+(?:{LETTER}++|\++(?!\d))?"
-    rf"|(?<!{NEAR})(?<!['’])(?!x*[sml] |ph ){_CONSONANTS} (?!(?:19\d|20[0-3])\d(?!\d))\d++"
+    rf"|(?<!{NEAR})(?<!['’])(?!x*[sml] |ph )(?:{_CONSONANTS} |(?:[a-z]|{MAKES}){SPACE})"
+    rf"(?!(?:19\d|20[0-3])\d(?!\d))\d++"
     rf"(?![.,:/×–-]?\d| \d{{3}})(?:{LETTER}{{1,2}})?(?!{NEAR}))"
 )
 #: Groups of three digits belong together, whatever separates them; several points or commas make a date or
@@ -47,18 +54,26 @@ _NUMBER = (
     r"|\d+(?:[.,]\d+){2,}|\d+(?:[.,]\d+)?)(?P<more>\+(?!\+|\s?\d))?"
 )
 #: What may part the letters and the digits of a model.
-_PARTED = str.maketrans("", "", "- ")
+_PARTED = str.maketrans("", "", f"- {SPACE}")
+_SPACED = re.compile(r"\s")
 _BY = re.compile(r"(\d)\s*[xх×*]\s*(?=\d)")
 _DIGITS = re.compile(r"\d+")
+#: What the unit of models begins with: those of the same letters have an order, as numbers have.
+_MODELS = "model:"
 #: A prefix that belongs to the digits after it, reversed, and how many characters before them it may start.
 _LEAD, _REACH = (
-    re.compile(rf"-?{LETTER}++| {_CONSONANTS}(?!{LETTER})|(?:\s?[$€£₽₴¥])?\s*+=?[<>≤≥±]|\s?[$€£₽₴¥]"),
+    re.compile(
+        rf"[-{SPACE}]?{LETTER}++| {_CONSONANTS}(?!{LETTER})|(?:\s?[$€£₽₴¥])?\s*+=?[<>≤≥±]|\s?[$€£₽₴¥]"
+    ),
     24,
 )
 
 #: Signs that compare the words beside them; before a number, signs of size belong to it. A lone ``>`` is not
 #: one, because paths of pages have it (Home > Shoes); a text with ``<`` differs from one with ``>`` anyway.
-_RELATION = re.compile(r"(?<![<>=!–—-])(?:(?:[<>]=|[≤≥]|<(?=\s))(?!\s*(?:[$€₽₴¥]\s?)?\d)|!=|≠)(?!=)")
+_RELATION = re.compile(
+    r"(?<![<>=!–—-])(?:(?:[<>]=|[≤≥]|<(?=\s)|(?<=\w)<(?=\w)(?![^<>\n]{0,60}>))(?!\s*(?:[$€₽₴¥]\s?)?\d)|!=|≠)(?!=)"
+)
+_COMPARING = re.compile("[<>≤≥≠!]")
 _SPELLED_OUT = str.maketrans({"≥": ">=", "≤": "<=", "≠": "!="})
 #: The possible ends of a sentence; the next letter decides.
 _END = re.compile(r"[。！？；]|[.!?…][\"»”’')\]]*+\s++|\n\s*+")
@@ -79,17 +94,19 @@ _ORDINAL = ("st", "nd", "rd", "th")
 _MINUS, _BEFORE_MINUS = "-−–", re.compile(r"(?:^|[\s(\[:=≈~±<>,;]|\.\.)$")
 #: Between numbers that share the unit of the last: 8/128 ГБ, 10–14 ч, 10 до 14 ч.
 _SHARED = re.compile(rf"[\s,/×+−–—~-]{{0,4}}(?:{LETTER}{{1,3}}|\.{{3}}|[至到])?[\s/×+−–—-]{{0,4}}")
-_SIZE = re.compile(rf"(?<!{NEAR})((?:[2-9]?X{{0,5}}[SML])|A{{2,4}}|Rh|[A-Z])([+#]+|[−–-](?!\w))?(?!{NEAR})")
+_SIZE = re.compile(
+    rf"(?<!{NEAR})(?<!°)((?:[2-9]?X{{0,5}}[SML])|x{{1,5}}[sl]|A{{2,4}}|Rh|[A-Z])([+#]+|[−–-](?!\w))?(?!{NEAR})"
+)
 #: Letters that are units, or times, after a number.
 _MEASURES = "LWVAXKPN"
 #: Cyrillic capitals that people type for sizes; others that look Latin are words of their own.
 _TYPED = str.maketrans("МХ", "MX")
 #: Cyrillic letters that name something (витамин С), not words of titles.
-_NAMING = re.compile(r"(?<=[а-яёіїєґ] )[АВЕКС](?![^\W_])(?!\s+[A-ZА-ЯЁІЇЄҐ])")
+_NAMING = re.compile(r"(?<=[а-яёіїєґ] )[АВЕКС](?![^\W_])(?!\s+[A-ZА-ЯЁІЇЄҐ])|(?<!\w)[АВС](?=[+#])")
 _AS_LATIN = str.maketrans("АВЕКС", "ABEKC")
 #: Behind a number, models that differ: iPhone 15 Pro Max, RTX 4090 Ti.
 _VARIANT = r"pro|max|plus|ultra|mini|lite|super|ti|se|fe"
-_VARIANTS = re.compile(rf"(?:[ -]?(?:{_VARIANT})(?!{NEAR}))+")
+_VARIANTS = re.compile(rf"(?:[ -]?(?:{_VARIANT}|promax)(?!{NEAR}))+")
 _WITH_VARIANT = re.compile(rf"(.*\d)({_VARIANT})")
 _BEHIND_NUMBER = re.compile(rf"(?<=\d){_VARIANTS.pattern}", re.IGNORECASE)
 #: English words of one letter.
@@ -150,38 +167,14 @@ class Numbers(NamedTuple):
     models: set[str]
 
 
-def adds_numbers(text: Numbers, other: Numbers) -> bool:
-    """Return whether a text has a number, with its unit, or a model that the other one lacks.
-
-    A number without a unit is in a text that has it with one. Dates and telephone numbers, which are written
-    in many ways, are in a text that has all their parts.
-    """
-    known = other.single
-    if text.single <= known and text.models <= other.models:
-        return False
-    bare = [value.split() for unit, value in known if not unit]
-    parts = {part for value in bare for part in value}
-    listed = {part for value in bare if _is_list(value) for part in value}
-
-    def is_known(unit: str, value: str) -> bool:
-        if (unit, value) in known or (not unit and any(value == one for _, one in known)):
-            return True
-        return not unit and set(value.split()) <= (parts if _is_list(value.split()) else listed)
-
-    return not (text.models <= other.models and all(is_known(unit, value) for unit, value in text.single))
-
-
-def _is_list(parts: Sequence[str]) -> bool:
-    """Return whether groups of digits are a date or a telephone number, and not one large number."""
-    return len(parts) > 2 and "000" not in parts
-
-
 def single_numbers(text: str) -> Numbers:
     """Return the numbers and models of a text. Cost: about 1 ms for 1,000 characters with many numbers."""
     models = set[str]()
-    folded = _folded(_BY.sub(r"\1×", in_digits(plain_text(text))))
-    found = _with_shared_units(folded, list(_found(folded, models)))
-    return Numbers({(one.unit, one.value) for one in found}, models)
+    small = folded(_BY.sub(r"\1×", in_digits(plain_text(text))))
+    found, single = _with_shared_units(small, list(_found(small, models))), set[tuple[str, str]]()
+    for one in found:
+        (models.add(one.value) if one.unit.startswith(_MODELS) else single.add((one.unit, one.value)))
+    return Numbers(single, models)
 
 
 def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
@@ -193,42 +186,38 @@ def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
         found |= _letters(plain)
     if "names" in classes:
         found |= _names(plain)
-    return sorted(found)
+    # The letter of a model is a fact with it: X 5 is X5.
+    return sorted(
+        found.difference(f"l:{one[6].upper()}" for one in found if one[:6] == _MODELS and one[7] == ":")
+    )
 
 
 def _numbers(plain: str) -> set[str]:
     """Return models, and the numbers of each sentence that have one unit, in their order."""
+    plain, found = spoken(joined(plain))
     plain = _BY.sub(r"\1×", in_digits(plain))
-    folded = _folded(plain)
-    found = _relations(plain)
+    small = folded(plain)
+    found |= _relations(plain)
     sentence: list[_Found] = []
-    for one in _found(folded, found):
+    for one in _found(small, found):
         if sentence and _is_end_between(plain, sentence[-1].end, one.start):
-            found |= _runs(folded, sentence)
+            found |= _runs(small, sentence)
             sentence = []
         sentence.append(one)
-    return found | _runs(folded, sentence)
+    return found | _runs(small, sentence)
 
 
 def _relations(plain: str) -> set[str]:
     """Return the signs of each sentence that compare words, in their order."""
-    if not _RELATION.search(plain):
+    if not _COMPARING.search(plain) or not _RELATION.search(plain):
         return set()
     signs = (" ".join(_RELATION.findall(one)).translate(_SPELLED_OUT) for one in _sentences(plain))
     return {f"c:{one}" for one in signs if one}
 
 
-def _folded(plain: str) -> str:
-    """Return a text without case, of the same length."""
-    folded = plain.casefold()
-    if len(folded) == len(plain):
-        return folded
-    return "".join([small if len(small := one.casefold()) == 1 else one for one in plain])
-
-
-def _runs(folded: str, sentence: list[_Found]) -> set[str]:
+def _runs(small: str, sentence: list[_Found]) -> set[str]:
     runs: dict[str, list[str]] = {}
-    for one in _with_shared_units(folded, sentence):
+    for one in _with_shared_units(small, sentence):
         runs.setdefault(one.unit, []).append(one.value)
     return {f"{unit}:{' '.join(run)}" for unit, run in runs.items()}
 
@@ -254,17 +243,17 @@ def _sentences(plain: str) -> Iterator[str]:
     yield plain[begin:]
 
 
-def _found(folded: str, models: set[str]) -> Iterator[_Found]:
+def _found(small: str, models: set[str]) -> Iterator[_Found]:
     """Yield the numbers of a text, and add its models."""
     at, pattern = 0, _pattern()
-    for digits in _DIGITS.finditer(folded):
+    for digits in _DIGITS.finditer(small):
         begin = digits.start()
         if begin < at:
             continue
         # Only the parts near digits are searched: most of a text has none.
-        lead = _LEAD.match(folded[max(at, begin - _REACH) : begin][::-1])
-        match = lead and pattern.match(folded, begin - lead.end())
-        alone = None if match and " " not in (match["model"] or "") else pattern.match(folded, begin)
+        lead = _LEAD.match(small[max(at, begin - _REACH) : begin][::-1])
+        match = lead and pattern.match(small, begin - lead.end())
+        alone = None if match and not _SPACED.search(match["model"] or "") else pattern.match(small, begin)
         # A number with a unit is no model: SSD 512 GB, or mm 20 in a table.
         measured_by = match and alone and match[0].partition(" ")[0] in _spelled()[0]
         match = alone if alone and (alone["unit"] or alone["scale"] or measured_by) else match or alone
@@ -276,26 +265,27 @@ def _found(folded: str, models: set[str]) -> Iterator[_Found]:
             if parts := _WITH_VARIANT.fullmatch(model):
                 model = parts[1]
                 models.add(f"v:{parts[2]}")
-            models.add(f"m:{model.translate(_latin()).translate(_PARTED)}")
-            models |= _variants(folded, at)
+            models |= _variants(small, at)
+            model = model.translate(_latin()).translate(_PARTED)
+            yield _Found(model, _MODELS + _DIGITS.split(model, 1)[0], match.start(), at)
             continue
-        models |= _variants(folded, at)
+        models |= _variants(small, at)
         value, unit, signs, start = number_value(match["number"]), "", "", match.start()
         # Most numbers have nothing beside them.
         if match.lastgroup != "number" or match.start("number") > start:
             value, unit = _with_unit(match, value)
             signs = (match["than"] or "").strip().translate(_SPELLED_OUT) or (">=" if match["more"] else "")
             start = match.end("than") if match["than"] else start
-        if "." in value and _is_fraction(value, folded[max(0, begin - 9) : begin]):
+        if "." in value and _is_fraction(value, small[max(0, begin - 9) : begin]):
             value = measured(value)
-        if start and folded[start - 1] in _MINUS and _is_sign(folded[max(0, start - 9) : start - 1]):
+        if start and small[start - 1] in _MINUS and _is_sign(small[max(0, start - 9) : start - 1]):
             signs += "-"
         yield _Found(signs + value, unit, match.start(), at)
 
 
-def _variants(folded: str, at: int) -> set[str]:
+def _variants(small: str, at: int) -> set[str]:
     """Return the words for variants of a model that follow."""
-    match = _VARIANTS.match(folded, at)
+    match = _VARIANTS.match(small, at)
     return {f"v:{one}" for one in re.findall(_VARIANT, match[0])} if match else set()
 
 
@@ -324,7 +314,12 @@ def _with_shared_units(sentence: str, numbers: list[_Found]) -> Iterator[_Found]
     shared: list[_Found] = []
     for one in reversed(numbers):
         after = shared[-1] if shared else one
-        joined = not one.unit and after.unit and _SHARED.fullmatch(sentence[one.end : after.start])
+        joined = (
+            not one.unit
+            and after.unit
+            and not after.unit.startswith(_MODELS)
+            and _SHARED.fullmatch(sentence[one.end : after.start])
+        )
         shared.append(one._replace(unit=after.unit, value=measured(one.value)) if joined else one)
     return reversed(shared)
 
@@ -402,7 +397,8 @@ def _letters(plain: str) -> set[str]:
     found = set()
     plain = _NAMING.sub(lambda match: match[0].translate(_AS_LATIN), plain)
     for match in _SIZE.finditer(plain.translate(_TYPED)):
-        letters, sign = match[1], (match[2] or "").replace("−", "-").replace("–", "-")
+        letters, sign = large_sizes(match[1]), (match[2] or "").replace("−", "-").replace("–", "-")
+        letters = letters.upper() if letters[0] == "x" else letters
         before = plain[max(0, match.start() - 2) : match.start()]
         if letters in _MEASURES and not sign and before.strip().isdigit():
             continue

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from shinglefold.canon.unicode_tables import INVISIBLE, characters
+from shinglefold.canon.unicode_tables import INVISIBLE, characters, rows
 
 HAN = r"\u3400-\u9fff"
 LETTER = rf"[^\W\d_\u3040-\u30ff{HAN}]"
@@ -48,6 +48,36 @@ _ELECTRIC = re.compile(
 )
 _NEXT = r"[$€£₽₴¥]?\s?\d"
 _MORE, _LESS, _THAN = "более|больше|більше", "менее|меньше|менше", "чем|ніж"
+_CHINESE = re.compile(f"[{HAN}]")
+#: A Chinese digit alone before what is counted; weekdays and halves of the day, also Japanese; and bounds
+#: behind a number.
+_HAN_DIGIT = re.compile(
+    "[一二三四五六七八九十两](?<![〇零一二三四五六七八九十百千万亿第之点期拜两].)(?:(?=[楼层月日号])"
+    "|(?<!一)(?=[天年月日号楼层元块个岁小公斤米人次片粒瓶盒包件台套只支张页本章点室]))"
+)
+_HAN_TIME = re.compile(
+    r"(?:(?<=星)期|(?<=[礼禮])拜|周|週)[一二三四五六日天](?![次年个])|午(?:(?<=[上下]午)|[前後后])|曜(?<=[月火水木金土日]曜)"
+    r"|以[上下](?:(?<=\d..)|(?<=\d...)|(?<=\d....))"
+)
+_HAN_TIMES = {"上午": "am", "下午": "pm", "午前": "am", "午後": "pm", "午后": "pm"} | {
+    f"{one}曜": f"w{number}" for number, one in enumerate("月火水木金土日", 1)
+}
+#: Words, with an apostrophe in them, and how they are spelled in the table.
+_WORDS, _ALIKE = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?"), str.maketrans("ё’ʼ", "е''")
+#: What stands between the words of one number.
+_JOINING = {" ", "-", " and "}
+#: Months behind and before the day, or before the year.
+_MARK = "\x02"
+_MONTH = re.compile(rf"{_MARK}(\d\d)(\??)")
+_YEAR_BEHIND = r"(?:[.,]? ?(?P<year>(?:19|20)\d\d)(?!\d))"
+_DAY_MONTH = re.compile(
+    rf"(?<![\d.,:])(?P<day>\d{{1,2}})(?:-?(?:го|е)|st|nd|rd|th|\.)?(?: of)? ?{_MARK}(?P<month>\d\d)\??"
+    rf"{_YEAR_BEHIND}?"
+)
+_MONTH_DAY = re.compile(
+    rf"{_MARK}(?P<month>\d\d)\??(?:\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:.]\d|\d){_YEAR_BEHIND}?"
+    rf"| (?P<only>(?:19|20)\d\d)(?!\d))"
+)
 #: The words that compare numbers, but for one before them that is often another: at, no, not, не.
 COMPARING = f"than|{_THAN}|more|less|most|least|{_MORE}|{_LESS}"
 #: What multiplies a number, by the beginnings of its powers of ten.
@@ -92,18 +122,18 @@ _SAID = {
         ),
         (
             ">",
-            rf"(?:{_MORE})(?:\s+(?:{_THAN}))?|свыше|св\.|понад|more than|over",
+            rf"(?:{_MORE})(?:\s+(?:{_THAN}))?|свыше|св\.|понад|старше|старші|more than|older than|over",
             "超过|多于",
-            r"более|льше|свыше|св\.|понад|more|over|超过|多于",
+            r"более|льше|свыше|св\.|понад|арше|арші|more|older than|over|超过|多于",
         ),
         (
             "<",
-            rf"(?:{_LESS})(?:\s+(?:{_THAN}))?|less than|under",
+            rf"(?:{_LESS})(?:\s+(?:{_THAN}))?|младше|молодше|less than|younger than|under",
             "少于|不到",
-            "менее|ньше|нше|less|under|少于|不到",
+            "менее|ньше|нше|ладше|лодше|less|younger than|under|少于|不到",
         ),
         # Without the i, which has several capitals.
-        ("-", "минус|мінус|minus", "零下", "нус|nus|零下"),
+        (" -", "минус|мінус|minus", "零下", "нус|nus|零下"),
     )
 }
 #: What is said of a number that is a bound, but of none beside the other one (от 5 кг до 10 кг), and a
@@ -124,15 +154,54 @@ _ANY_SAID = re.compile(
     rf"(?:{'|'.join([*(parts for *_, parts in _SAID.values()), *_BOUNDS])})"
     rf"(?:\s+(?:{_THAN}|than))?\s*\+?{_NEXT}"
 )
-_DASH = re.compile(rf"[‐–](?=\d)(?<={LETTER}.)")
+#: A space within a model: Galaxy A 52, but not A 52-year-old, nor the size M 48. In a text in compatibility
+#: form no character but this is a no-break space.
+SPACE = "\u00a0"
+MAKES = "ваз|газ|уаз|заз|зил|маз|паз|ту|миг"
+_MAKES_BEHIND = "|".join(
+    rf"(?<={one} )(?<!\w{'.' * len(one)} )"
+    for one in [
+        *(case(make) for make in MAKES.split("|") for case in (str.lower, str.title, str.upper)),
+        "МиГ",
+    ]
+)
+_PARTED_MODEL = re.compile(
+    rf" (?=\d)(?:(?<=[A-Za-z] A )|(?<=[A-Za-z] [SML] )(?![3-6]\d(?!\d))|(?<={LETTER} [B-HJKO-RT-Z] )"
+    rf"|(?<=\d, [A-HJKO-RT-Z] )|{_MAKES_BEHIND})"
+)
+#: Telephone numbers: +7 and 8 are one, and so are +380 and 0.
+_PHONE = re.compile(r"[+80](?<![\w.,:+-].)[\d() -]{9,19}\d(?!\w|[:.,/]\d)")
+#: A quotation mark behind a number that is an inch, unless it closes what another one opens.
+_INCH = re.compile(r"[\"”'](?<=\d.)(?<!\d{4}.)(?:(?<!')|')(?!\w)")
+_LARGE = re.compile(r"(?<![^\W_])([2-9])X([SL])(?![^\W_])")
+_DASH = re.compile(rf"[‐–](?:(?<=‐)|(?=\d)(?<={LETTER}.))")
+#: A decimal without its zero.
+_NO_ZERO = re.compile(r"[.,](?=\d)(?<![^\s(].)")
+#: Traditional and formal characters of numbers and units.
+_TRADITIONAL, _SIMPLIFIED = (
+    "萬億兩壹贰貳叁參肆伍陆陸柒捌玖拾佰仟圓圆個歲塊點時間層樓號",
+    "万亿两一二二三三四五六六七八九十百千元元个岁块点时间层楼号",
+)
 #: What would become another digit in compatibility form, or none, and letters with a stress mark.
 _SIGNS = str.maketrans(
     {"№": " ", "ѐ": "е", "ѝ": "и"}
     | {exponent: f"^{number}" for number, exponent in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
     | {chr(code): str(int(unicodedata.numeric(chr(code)))) for code in range(0x2776, 0x2794)}
+    | {chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)}
+    | dict(zip(_TRADITIONAL, _SIMPLIFIED, strict=True))
+    # The frame of a digit that is a button, and an ordinal that is typed for degrees.
+    | {"\u20e3": "", "º": "°"}
 )
 #: Most texts have none of them, and a search is quicker than a translation.
-_SPECIAL = re.compile("[№ѐѝ⁰¹²³⁴-⁹❶-➓¼-¾⅐-⅞]")
+_SPECIAL = re.compile(rf"[№ѐѝ⁰¹²³⁴-⁹❶-➓¼-¾⅐-⅞٠-٩۰-۹०-९\u20e3º{_TRADITIONAL}]")
+
+
+def folded(plain: str) -> str:
+    """Return a text without case, of the same length."""
+    small = plain.casefold()
+    if len(small) == len(plain):
+        return small
+    return "".join([small if len(small := one.casefold()) == 1 else one for one in plain])
 
 
 def plain_text(text: str) -> str:
@@ -178,6 +247,38 @@ def in_digits(plain: str) -> str:
         if _BOUNDED.search(folded):
             signs = _BOUND.sub(_bound_sign, signs)
     return _ELECTRIC.sub(lambda match: f"{match[1]} {'вольт' if match[2] else 'ампер'}", signs)
+
+
+def joined(plain: str) -> str:
+    """Return a text with models, sizes, telephone numbers and inches in one spelling."""
+    parted = _PARTED_MODEL.sub(SPACE, large_sizes(_NO_ZERO.sub("0.", plain)))
+    return _INCH.sub(_inch, _PHONE.sub(_phone, parted))
+
+
+def large_sizes(text: str) -> str:
+    """Return a text with all letters of its sizes: 3XL is XXXL."""
+    if "XL" not in text and "XS" not in text:
+        return text
+    return _LARGE.sub(lambda match: "X" * int(match[1]) + match[2], text)
+
+
+def _phone(match: re.Match[str]) -> str:
+    """Return a telephone number in digits; what has too few or too many is none."""
+    digits = re.sub(r"\D", "", match[0])
+    if match[0][0] != "+" and len(digits) != (11 if digits[0] == "8" else 10):
+        return match[0]
+    if not 10 <= len(digits) <= 13:
+        return match[0]
+    if len(digits) == 11 and digits[0] in "78":
+        return f"7{digits[1:]}"
+    return digits[2:] if len(digits) == 12 and digits.startswith("380") else digits
+
+
+def _inch(match: re.Match[str]) -> str:
+    """Return the unit for a mark that closes no quotation."""
+    before = match.string[max(0, match.start() - 300) : match.start()]
+    opened = before.count('"') % 2 if match[0] == '"' else "“" in before or "„" in before
+    return match[0] if opened else " inch "
 
 
 def _bound_sign(match: re.Match[str]) -> str:
@@ -232,7 +333,7 @@ def number_value(number: str) -> str:
         return " ".join(number_value(one) for one in re.split("[.,]", number))
     else:
         whole, _, fraction = number.replace(",", ".").partition(".")
-    if len(whole) == 2 and not fraction:
+    if len(whole) == 2:
         whole = whole[whole[0] == "0" :]
     fraction = fraction if fraction.strip("0") else ""
     first = len(whole) % 3
@@ -253,6 +354,90 @@ def scaled(value: str, scale: str) -> str:
         return f"{value} {power}"
     times = Decimal(value.replace(" ", "")) * 10 ** SCALES[power]
     return number_value(f"{times:f}".rstrip("0").rstrip(".") if times % 1 else f"{times:.0f}")
+
+
+def spoken(plain: str) -> tuple[str, set[str]]:
+    """Return a text with its words for numbers and dates in digits, and its weekdays and times of day.
+
+    ``двадцать пять`` is 25; ``12 мая 2026`` and ``May 12, 2026`` are 12.05.2026. Cost: 25 µs for 1,000
+    characters without such a word.
+    """
+    found = set[str]()
+    if _CHINESE.search(plain):
+        times = (plain[max(0, match.start() - 1) : match.end()] for match in _HAN_TIME.finditer(plain))
+        found = {f"w:{_HAN_TIMES.get(one[-2:], one[-1])}" for one in times}
+        plain = _HAN_DIGIT.sub(
+            lambda match: str(int(unicodedata.numeric(match[0].replace("两", "二")))), plain
+        )
+    alike = folded(plain).translate(_ALIKE)
+    if _sayings().keys().isdisjoint(_WORDS.findall(alike)):
+        return plain, found
+    said = _said(alike, found)
+    parts, at = list[str](), 0
+    for begin, end, meaning in said:
+        if meaning[0] != "_":
+            parts += [plain[at:begin], meaning]
+            at = end
+    dated = "".join([*parts, plain[at:]])
+    if _MARK in dated:
+        dated = _MONTH_DAY.sub(_date, _DAY_MONTH.sub(_date, dated))
+        found |= {f"w:m{month}" for month, unsure in _MONTH.findall(dated) if not unsure}
+        dated = _MONTH.sub(" ", dated)
+    return dated, found
+
+
+def _said(alike: str, found: set[str]) -> list[tuple[int, int, str]]:
+    """Return the numbers and months in words, with their positions, and add days and times to those found."""
+    sayings = _sayings()
+    said: list[tuple[int, int, str]] = []
+    for match in _WORDS.finditer(alike):
+        if (meaning := sayings.get(match[0])) is None:
+            continue
+        begin, end = match.span()
+        if meaning[:1].isdigit() or meaning[:1] == "_":
+            before, last, number = said[-1] if said else (0, 0, "")
+            value = _added(number, meaning) if alike[last:begin] in _JOINING else None
+            if value is not None:
+                said[-1] = before, end, value
+            else:
+                said.append((begin, end, meaning))
+        elif meaning[:1] == "m":
+            said.append((begin, end, _MARK + meaning[1:]))
+        elif not (end - begin == 2 and alike[max(0, begin - 2) : begin].strip().isdigit()):
+            found.add(f"w:{meaning}")
+    return said
+
+
+def _added(number: str, following: str) -> str | None:
+    """Return the number that two words make, such as 25 of 20 and 5; None if they are two numbers."""
+    if not number[:1].isdigit() or "." in number + following:
+        return None
+    value, more = int(number), int(following.removeprefix("_"))
+    if following == "100" and value < 10:
+        return str(100 * value)
+    joined = (value % 10 == 0 and value % 100 > 10 and 0 < more < 10) or (
+        value and value % 100 == 0 and 0 < more < 100
+    )
+    return str(value + more) if joined else None
+
+
+def _date(match: re.Match[str]) -> str:
+    """Return a date in digits; one of a month and a year has no day."""
+    parts = match.groupdict()
+    return ".".join([one for one in map(parts.get, ("day", "month", "year", "only")) if one])
+
+
+@cache
+def _sayings() -> dict[str, str]:
+    """Return what words say by their spellings."""
+    table = {meaning: spellings for meaning, *spellings in rows("number_words.txt")}
+    endings = {"+": table.pop("+"), "~": table.pop("~")}
+    return {
+        one.rstrip("+~") + ending: meaning
+        for meaning, spellings in table.items()
+        for one in spellings
+        for ending in endings.get(one[-1], [""])
+    }
 
 
 @cache
