@@ -13,6 +13,8 @@ PARALLEL := -n 3 --dist loadgroup --no-loadscope-reorder
 # Tests of the files themselves, which any edit may break and which take a second.
 TREE := tests/packaging/test_tree.py \
 	tests/mutation/test_mutants.py::test_mutants_that_may_survive_are_still_in_the_code
+# Images of Python often set this; each process that a test starts would then compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 TOO_OLD := shinglefold needs Python 3.11 or newer; say which one: make PYTHON=python3.12 …
 
 .DEFAULT_GOAL := help

@@ -42,7 +42,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 #: The folder whose tests need real servers.
 _SERVERS = Path("tests", "servers")
 #: The fixtures of servers that only some tests are about, and of Spark: what shares one runs in one process.
-_APART = {"secured", "knn", "spark"}
+_APART = {"secured", "knn", "plugin_server", "spark"}
 #: Groups that take longest, begun first: at the end no process is to wait for another.
 _FIRST = (
     "opensearch-3",
@@ -55,6 +55,7 @@ _FIRST = (
     "tests/grouping/test_every_interleaving.py",
     "cluster-elasticsearch-9",
     "secured",
+    "plugin_server",
     "tests/grouping/test_killed_writers.py",
     "tests/servers/maintenance/test_killed.py",
     "tests/servers/test_secured.py",

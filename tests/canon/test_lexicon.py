@@ -88,11 +88,10 @@ def test_a_saved_lexicon_of_which_any_byte_has_changed_is_not_loaded_or_the_same
     lexicon.save(place)
     whole = place.read_bytes()
     for at, byte in enumerate(whole):
-        for change in (0x01, 0x08, 0xFF):
-            place.write_bytes(whole[:at] + bytes([byte ^ change]) + whole[at + 1 :])
-            found = Lexicon(identity="one")
-            if found.load(place):
-                assert (found.find(keys).values == values).all()
+        place.write_bytes(whole[:at] + bytes([byte ^ (0x01, 0x08, 0xFF)[at % 3]]) + whole[at + 1 :])
+        found = Lexicon(identity="one")
+        if found.load(place):
+            assert (found.find(keys).values == values).all()
 
 
 def test_a_file_of_other_arrays_is_not_loaded(tmp_path):

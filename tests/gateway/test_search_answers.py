@@ -44,11 +44,18 @@ def ask(site, body, door, dedup=None, **parameters):
     return found if door == "search" else found["responses"][0]
 
 
-@pytest.mark.parametrize("door", _LIST)
-@pytest.mark.parametrize("as_int", [False, True])
-@pytest.mark.parametrize("size", [1, 3, 31, 500])
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", BODIES)
+#: The size of a page by body and way, and how it is asked for: two Latin squares that are orthogonal, so that
+#: each value of one meets each value of all others.
+_SIZES = (1, 3, 31, 500)
+_ASKED = ((False, "search"), (False, "msearch"), (True, "search"), (True, "msearch"))
+CELLS = [
+    (name, way, _SIZES[at ^ other], *_ASKED[at ^ (0, 2, 3, 1)[other]])
+    for at, name in enumerate(BODIES)
+    for other, way in enumerate(WAYS)
+]
+
+
+@pytest.mark.parametrize(("name", "way", "size", "as_int", "door"), CELLS)
 def test_asking_until_the_total_ends_with_each_group_once(numbered, name, way, size, as_int, door):
     found = []
     dedup = FoldOptions.parse(WAYS[way])

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from support.hits import SCHEME, fingerprint_of, split
-from support.random_pages import SPECS, resembling
+from support.random_pages import SPECS, components
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
@@ -15,18 +14,15 @@ from shinglefold.ingest import default_recipe
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
 from shinglefold.rerank.page.collapse_request import ResultSizes
-from shinglefold.sketch.clustering import connected
 
 COUNT = len(SPECS)
-ONES, OTHERS = zip(*resembling(), strict=True)
-GROUPS = connected(np.array(ONES), np.array(OTHERS), COUNT).tolist()
 HOSTS = ("a.org", "b.org")
 
 
 def action(index: str, number: int, *, grouped: bool = True) -> dict[str, Any]:
     stored: dict[str, Any] = fingerprint_of(replace(SPECS[number], scheme=SCHEME.id)).to_field()
     if grouped:
-        stored["group"] = 2**40 + GROUPS[number]
+        stored["group"] = 2**40 + components()[number]
     source = {"rank": number, "title": "page", "_dedup": stored, "host": HOSTS[number % 2]}
     source["published"] = (SPECS[number].published or 0) * 1000
     return {"_index": index, "_id": f"p{number}", "_source": source}
@@ -59,15 +55,15 @@ def test_each_group_is_shown_once_where_its_best_member_stands(engine):
     seen = []
     for start in range(0, COUNT, 37):
         seen += native(engine, asked(**{"from": start, "size": 37}))["hits"]["hits"]
-    firsts = list(dict.fromkeys(GROUPS))
-    assert [hit["_id"] for hit in seen] == [f"p{GROUPS.index(group)}" for group in firsts]
+    firsts = list(dict.fromkeys(components()))
+    assert [hit["_id"] for hit in seen] == [f"p{components().index(group)}" for group in firsts]
 
 
 @pytest.mark.parametrize("members", [0, 1, 5])
 def test_members_are_counted_and_attached_as_by_a_window(engine, members):
     page = native(engine, asked(size=40), members=members)["hits"]["hits"]
     for hit in page:
-        own = [number for number in range(COUNT) if GROUPS[number] == GROUPS[int(hit["_id"][1:])]]
+        own = [number for number in range(COUNT) if components()[number] == components()[int(hit["_id"][1:])]]
         told = hit["inner_hits"]["duplicates"]["hits"]
         assert told["total"] == {"value": len(own), "relation": "eq"}
         assert [one["_id"] for one in told["hits"]] == [f"p{number}" for number in own[: members + 1]]
@@ -89,7 +85,7 @@ def test_the_answer_has_the_shape_of_a_window(engine):
 
 
 def test_totals_say_how_exact_they_are(engine):
-    true = len(set(GROUPS))
+    true = len(set(components()))
     first = native(engine, asked(size=5))["dedup"]["groups_total"]
     assert abs(first["value"] - true) <= 0.05 * true
     assert (first["relation"], first["precision_threshold"]) == ("estimate", 3000)
@@ -111,10 +107,12 @@ def test_counts_are_the_same_for_few_and_many_results_however_they_were_guessed(
     told = native(engine, asked(size=12), members=0)
     for hit in told["hits"]["hits"]:
         total = hit["inner_hits"]["duplicates"]["hits"]["total"]["value"]
-        assert total == GROUPS.count(GROUPS[int(hit["_id"][1:])])
+        assert total == components().count(components()[int(hit["_id"][1:])])
     found = told["dedup"]["groups_total"]
     assert found["relation"] == ("estimate" if most == 10 else "eq")
-    assert abs(found["value"] - len(set(GROUPS))) <= (0.05 * len(set(GROUPS)) if most == 10 else 0)
+    assert abs(found["value"] - len(set(components()))) <= (
+        0.05 * len(set(components())) if most == 10 else 0
+    )
 
 
 def test_what_was_guessed_follows_the_results_there_were():
@@ -139,8 +137,8 @@ def test_what_was_guessed_follows_the_results_there_were():
 def test_a_policy_that_is_an_order_chooses_whom_to_show(engine, policy, best, members):
     body = asked(size=30, ext={"dedup": {"representative": policy}})
     page = native(engine, body, members=members)["hits"]["hits"]
-    for hit, group in zip(page, list(dict.fromkeys(GROUPS))[:30], strict=True):
-        own = [number for number in range(COUNT) if GROUPS[number] == group]
+    for hit, group in zip(page, list(dict.fromkeys(components()))[:30], strict=True):
+        own = [number for number in range(COUNT) if components()[number] == group]
         assert hit["_id"] == f"p{min(own, key=best)}"
         assert hit["sort"] == [int(hit["_id"][1:])]
         listed = hit["inner_hits"]["duplicates"]["hits"]
@@ -152,7 +150,7 @@ def test_buckets_of_terms_count_groups_on_request(engine):
     body = asked(size=1, aggs={"hosts": {"terms": {"field": "host"}}})
     buckets = native(engine, body, facets="groups")["aggregations"]["hosts"]["buckets"]
     for place, bucket in enumerate(sorted(buckets, key=lambda one: one["key"])):
-        own = {GROUPS[number] for number in range(COUNT) if number % 2 == place}
+        own = {components()[number] for number in range(COUNT) if number % 2 == place}
         assert bucket["doc_count"] == COUNT // 2
         assert abs(bucket["groups"]["value"] - len(own)) <= 0.05 * len(own) + 1
     plain = native(engine, body)["aggregations"]

@@ -3,10 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from support.hits import SCHEME, fingerprint_of
-from support.random_pages import COUNT, SPECS, alike, resembling
+from support.random_pages import COUNT, SPECS, alike, components
 
 from shinglefold.errors import InputError
 from shinglefold.grouping.intent_index import intents_name
@@ -16,9 +15,7 @@ from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.page.collapse_request import ResultSizes
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
-from shinglefold.sketch.clustering import connected
 
-GROUPS = connected(*map(np.array, zip(*resembling(), strict=True)), COUNT).tolist()
 USUAL = [number for number, spec in enumerate(SPECS) if spec.scheme == SCHEME.id]
 ALL = SimilarOptions(size=COUNT)
 
@@ -34,7 +31,12 @@ def source(number: int, scheme: str | None = None) -> dict[str, Any]:
     spec = SPECS[number]
     stored: dict[str, Any] = fingerprint_of(replace(spec, scheme=scheme or spec.scheme)).to_field()
     host = SPECS[number].host or "none"
-    return {"rank": number, "title": "page", "host": host, "_dedup": {**stored, "group": GROUPS[number]}}
+    return {
+        "rank": number,
+        "title": "page",
+        "host": host,
+        "_dedup": {**stored, "group": components()[number]},
+    }
 
 
 def fill(engine, index: str, numbers, scheme: str | None = None) -> None:
@@ -77,7 +79,7 @@ def test_a_batch_is_looked_up_with_what_guards_a_write(engine, index):
         assert {match.id for match in one.matches} == copies(number) | {f"p{number}"}
         assert (one.complete, one.lacks) == (True, {})
         for match in one.matches:
-            assert match.group == GROUPS[int(match.id[1:])]
+            assert match.group == components()[int(match.id[1:])]
             assert match.seq_no is not None
             assert match.primary_term == 1
 
@@ -146,10 +148,10 @@ def test_native_pages_have_each_group_once_with_its_members(engine, grouped, mem
     for start in (0, 12, 24):
         answer = search.search(grouped, body(**{"from": start}), FoldOptions(mode="native", members=members))
         seen += answer["hits"]["hits"]
-    firsts = list(dict.fromkeys(GROUPS))[:36]
-    assert [hit["_id"] for hit in seen] == [f"p{GROUPS.index(group)}" for group in firsts]
+    firsts = list(dict.fromkeys(components()))[:36]
+    assert [hit["_id"] for hit in seen] == [f"p{components().index(group)}" for group in firsts]
     for hit, group in zip(seen, firsts, strict=True):
-        own = [f"p{number}" for number in range(COUNT) if GROUPS[number] == group]
+        own = [f"p{number}" for number in range(COUNT) if components()[number] == group]
         told = hit["inner_hits"]["duplicates"]["hits"]
         assert told["total"] == {"value": len(own), "relation": "eq"}
         assert [one["_id"] for one in told["hits"]] == own[: members + 1]
@@ -163,13 +165,13 @@ def test_counts_are_the_same_for_few_and_many_results_however_they_were_guessed(
 ):
     monkeypatch.setattr("shinglefold.rerank.page.collapse_request.SAMPLE_SIZE", most)
     monkeypatch.setattr(ResultSizes, "few", lambda _self, _index: guessed == "few")
-    search, true = folded(engine), len(set(GROUPS))
+    search, true = folded(engine), len(set(components()))
     for start in (0, 12):
         asked = body(**{"from": start, "track_total_hits": total})
         told = search.search(grouped, asked, FoldOptions(mode="native", members=0))
         for hit in told["hits"]["hits"]:
-            group = GROUPS[int(hit["_id"][1:])]
-            assert hit["inner_hits"]["duplicates"]["hits"]["total"]["value"] == GROUPS.count(group)
+            group = components()[int(hit["_id"][1:])]
+            assert hit["inner_hits"]["duplicates"]["hits"]["total"]["value"] == components().count(group)
         found = told["dedup"]["groups_total"]
         # A sample of few results is exact, whatever was guessed.
         assert found["relation"] == ("gte" if not total else "estimate" if most == 10 else "eq")
@@ -183,7 +185,7 @@ def test_native_counts_heed_what_a_query_needs_beside_it(engine, grouped):
     # Fields of a request's own; without it a whole number has no prefix.
     asked = {"query": {"prefix": {"rank": "1"}}, "runtime_mappings": {"rank": {"type": "keyword"}}}
     native = FoldOptions(mode="native")
-    found = {GROUPS[number] for number in range(COUNT) if str(number).startswith("1")}
+    found = {components()[number] for number in range(COUNT) if str(number).startswith("1")}
     for start in (0, 12):
         told = folded(engine).search(grouped, {**asked, "from": start, "size": 12}, native)
         assert told["dedup"]["groups_total"]["value"] == len(found)
@@ -198,10 +200,10 @@ def test_native_answers_have_the_shape_of_a_window_and_count_groups(engine, grou
     assert native.keys() == window.keys()
     for one, other in zip(native["hits"]["hits"], window["hits"]["hits"], strict=True):
         assert one.keys() == other.keys()
-    assert native["dedup"]["groups_total"]["value"] == len(set(GROUPS))
+    assert native["dedup"]["groups_total"]["value"] == len(set(components()))
     for bucket in native["aggregations"]["hosts"]["buckets"]:
         hosts = [spec.host or "none" for spec in SPECS]
-        own = {GROUPS[number] for number in range(COUNT) if hosts[number] == bucket["key"]}
+        own = {components()[number] for number in range(COUNT) if hosts[number] == bucket["key"]}
         assert bucket["groups"]["value"] == len(own)
 
 

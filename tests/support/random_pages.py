@@ -8,8 +8,11 @@ import numpy as np
 from support.hits import BITS, SCHEME, VALUES, Spec, values_of
 
 from shinglefold.sketch.b_bit_minhash import estimate
+from shinglefold.sketch.clustering import connected
 
 COUNT = 400
+#: Worked out once, as it is asked for at each of many thousand pairs.
+_SCHEME_ID = SCHEME.id
 
 
 def spec_of(number: int) -> Spec:
@@ -56,7 +59,7 @@ def _all_values() -> np.ndarray:
 def alike(number: int, other: int, least: float = SCHEME.decision.min_resemblance) -> bool:
     """Whether two pages of the scheme match and share a supershingle, or have the same text."""
     a, b = SPECS[number], SPECS[other]
-    if not a.scheme == b.scheme == SCHEME.id:
+    if not a.scheme == b.scheme == _SCHEME_ID:
         return False
     if a.digest == b.digest:
         return True
@@ -71,3 +74,11 @@ def resembling() -> Iterator[tuple[int, int]]:
     """All pairs that match."""
     for number in range(COUNT):
         yield from ((number, other) for other in range(number) if alike(number, other))
+
+
+@cache
+def components() -> list[int]:
+    """By the number of a page: the number of its group, where whatever matches is in one group."""
+    ones, others = zip(*resembling(), strict=True)
+    found: list[int] = connected(np.array(ones), np.array(others), COUNT).tolist()
+    return found

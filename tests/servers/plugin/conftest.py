@@ -14,9 +14,15 @@ INDEX = "shinglefold-test-plugin"
 
 
 @pytest.fixture(scope="module")
-def server(apart) -> LocalServer:
+def plugin_server(apart) -> LocalServer:
+    """What tests share that run in one process, so that it is started once (``tests/conftest.py``)."""
     made: LocalServer = apart.running("opensearch-plugin", lambda: LocalServer(kind("opensearch-plugin")))
     return made
+
+
+@pytest.fixture(scope="module")
+def server(plugin_server) -> LocalServer:
+    return plugin_server
 
 
 @pytest.fixture(scope="module")
