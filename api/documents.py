@@ -42,7 +42,10 @@ def query_document(
 
 def stored_hit(engine: Engine, name: str, wanted: str | tuple[str, str]) -> JSON:
     """Return the hit of a stored document of an index; see ``FoldedIndex.stored_hit``."""
-    index, id_ = (None, wanted) if isinstance(wanted, str) else wanted
+    named = (None, wanted) if isinstance(wanted, str) else wanted
+    if not isinstance(named, tuple) or len(named) != 2 or not isinstance(named[1], str):
+        raise expected("wanted", "an id as text, or (index, id)", wanted)
+    index, id_ = named
     body = {"query": {"ids": {"values": [id_]}}, "size": _SAME_ID}
     hits: list[JSON] = engine.search(name, body)["hits"]["hits"]
     found = [hit for hit in hits if index is None or hit["_index"] == index]

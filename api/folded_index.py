@@ -179,10 +179,7 @@ class FoldedIndex:
         return self._matches.find(self.name, text, options, place=after)
 
     def explain(self, a: str | tuple[str, str], b: str | tuple[str, str]) -> JSON:
-        """Return why two stored documents fold or not: similarities, verdict, passages in common.
-
-        Args:
-            a, b: ids, or (index, id).
+        """Return why two documents fold or not on a page of ``search``; name each by id, or (index, id).
 
         Raises:
             InputError: there is no such document, or it has no fingerprint.
@@ -198,6 +195,7 @@ class FoldedIndex:
             self.recipe.fields,
             seal=self.seal,
             mappings=self.engine.all_mappings(self.name).values(),
+            options=self._fold,
         )
         return {**found.facts, "passages": [passage._asdict() for passage in found.passages]}
 

@@ -1,7 +1,7 @@
 """The keyword arguments of ``shinglefold.open`` and of the methods of an open index."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
@@ -65,7 +65,7 @@ class IndexOptions:
             if value is not None:
                 check_str(name, value)
         check_choice("on_trouble", on_trouble, get_args(OnTrouble))
-        profile_of(profile or "")
+        profile_of("" if profile is None else profile)
         if not isinstance(dedup, FoldOptions | None):
             FoldOptions.parse(dedup)
         if not isinstance(policy, str | Policy):
@@ -118,7 +118,7 @@ class IndexOptions:
         Raises:
             RecipeMismatch: one does; the message says how to change the index.
         """
-        field = () if self.fingerprint_field is None else (self.fingerprint_field,)
+        field, profile = (None if one is None else (one,) for one in (self.fingerprint_field, self.profile))
         given = (
             ("the text fields", recipe.fields, self.text, "text"),
             (
@@ -128,7 +128,7 @@ class IndexOptions:
                 "languages",
             ),
             ("the fingerprint field", (recipe.field,), field, "fingerprint_field"),
-            ("the profile", (recipe.profile,), self.profile and (self.profile,), "profile"),
+            ("the profile", (recipe.profile,), profile, "profile"),
             (
                 "what never differs",
                 NeverDiffer.parse(recipe.never_differ).names,
@@ -137,7 +137,7 @@ class IndexOptions:
             ),
         )
         for what, found, wanted, name in given:
-            if wanted and tuple(found) != tuple(wanted):
+            if wanted is not None and tuple(found) != tuple(wanted):
                 remedy = (
                     f"Leave {name} out, or change the index with shinglefold.setup(…, {index!r}, {name}=…), "
                     "then backfill()"
@@ -145,7 +145,7 @@ class IndexOptions:
                 raise RecipeMismatch(
                     what,
                     ", ".join(filter(None, found)) or "none",
-                    ", ".join(wanted),
+                    ", ".join(filter(None, wanted)) or "none",
                     f"index {index!r}",
                     remedy,
                 )
@@ -189,9 +189,9 @@ def similar_options(
     """Return the options of ``similar``, and its scopes."""
     check_fraction("similarity", similarity)
     least = opened.similarity if similarity is None else similarity
-    scopes = tuple(Scope.parse(one) for one in ([scope] if isinstance(scope, str) else scope))
+    scopes = tuple(map(Scope.parse, _several("scope", scope)))
     chosen = {**options, **({} if least is None else thresholds(least))}
-    return SimilarOptions(scope=scopes, filters=_several(filters), source=source, **chosen), scopes
+    return SimilarOptions(scope=scopes, filters=_several("filters", filters), source=source, **chosen), scopes
 
 
 def match_options(
@@ -201,8 +201,13 @@ def match_options(
     **options: Any,  # noqa: ANN401 - of MatchOptions
 ) -> MatchOptions:
     """Return the options of ``matches``."""
-    return MatchOptions(filters=_several(filters), source=source, **options)
+    return MatchOptions(filters=_several("filters", filters), source=source, **options)
 
 
-def _several(filters: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    return (filters,) if isinstance(filters, Mapping) else tuple(filters)
+def _several(name: str, given: Any) -> tuple[Any, ...]:  # noqa: ANN401 - as given
+    """Return one value or several as a tuple; the values are checked where they are read."""
+    if isinstance(given, str | Mapping):
+        return (given,)
+    if not isinstance(given, Iterable):
+        raise expected(name, "a list", given)
+    return tuple(given)

@@ -10,10 +10,11 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, SchemeMismatch, nearest
+from shinglefold.model.profiles import profile_of
 from shinglefold.model.recipe import Recipe, has_recipe
 from shinglefold.model.scheme import PRESETS, CanonOptions, LanguageRef, Scheme
 from shinglefold.model.values import Token
-from shinglefold.options.validation import check_choice
+from shinglefold.options.validation import check_choice, check_str
 from shinglefold.registry import references
 
 #: The most fields that a list may name.
@@ -24,6 +25,7 @@ _LISTED = 10
 
 def mappings_or_none(engine: Engine, index: str) -> dict[str, JSON]:
     """Return the mappings of each index behind a name; none if there is no such index."""
+    check_str("index", index)
     try:
         return engine.all_mappings(index)
     except IndexMissing:
@@ -89,6 +91,13 @@ def with_preset(scheme: Scheme, preset: str) -> Scheme:
     check_choice("preset", preset, tuple(PRESETS))
     base = PRESETS[preset]
     return replace(scheme, name=base.name, sketch=base.sketch, decision=base.decision)
+
+
+def with_profile(scheme: Scheme, profile: str, before: str = "") -> Scheme:
+    """Return a scheme whose decision is that of a profile; what an earlier profile decided is undone."""
+    if profile_of(before).decision and scheme.name in PRESETS:
+        scheme = replace(scheme, decision=PRESETS[scheme.name].decision)
+    return scheme.with_options(**profile_of(profile).decision)
 
 
 def with_languages(
@@ -161,6 +170,7 @@ def words_of_index(scheme: Scheme) -> Canonicalizer | MissingWords:
 
 def open_to_write(where: Any, index: str) -> Engine:  # noqa: ANN401 - as in open_engine
     """Open an engine that can write an index; an embedded one needs the languages of the index."""
+    check_str("index", index)
     with closing(open_engine(where)) as engine:
         try:
             found = engine.all_mappings(index)

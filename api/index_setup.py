@@ -11,6 +11,7 @@ from shinglefold.api.index_recipe import (
     open_to_write,
     with_languages,
     with_preset,
+    with_profile,
 )
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines import open_engine
@@ -100,7 +101,7 @@ def setup(
         check_bool("fold", fold)
     if gate is not None:
         check_choice("gate", gate, get_args(GateNote))
-    chosen = profile_of(profile or "")
+    chosen = profile_of("" if profile is None else profile)
     if never_differ is None and profile is not None:
         never_differ = chosen.never_differ
     settings = load_settings()
@@ -110,13 +111,14 @@ def setup(
         stored = [Recipe.of(one, name) for name, one in found.items() if has_recipe(one)]
         before = stored[0] if stored else _recovered(engine, index, found, seal_key, settings)
         scheme = _scheme(before, codes_with_any(languages), preset, settings)
-        if chosen.decision:
-            scheme = scheme.with_options(**chosen.decision)
+        kind = (before.profile if before else "") if profile is None else profile
+        if profile is not None or preset is not None:
+            scheme = with_profile(scheme, kind, before.profile if before else "")
         target = fingerprint_field or (before.field if before else settings.field)
         key = seal_key or (settings.seal_key if before is None or before.sealed else "")
         recipe = _recipe(scheme, target, fields, Seal.parse(key) if key else None, before)
         recipe = replace(recipe, groups=groups or bool(before and before.groups))
-        recipe = replace(recipe, profile=profile or (before.profile if before else ""), fold=fold, gate=gate)
+        recipe = replace(recipe, profile=kind, fold=fold, gate=gate)
         if passages:
             recipe = replace(recipe, pipeline=with_passages(recipe.pipeline, recipe.field))
         if never_differ is None and before is not None:

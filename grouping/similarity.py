@@ -227,7 +227,7 @@ class SimilarityModel:
         self, batch: ComparedBatch, theirs: Compared, near: Mask, doubt: Mask, text_of: Callable[[int], str]
     ) -> list[Pair]:
         """Return the pairs that match; texts decide uncertain ones."""
-        verdicts = self._text_verdicts(batch.documents, text_of, doubt)
+        verdicts = self._text_verdicts(batch, theirs, text_of, doubt)
         for (one, other), verdict in verdicts.items():
             near[one, other] = verdict.alike
         ones, others = nonzero(near)
@@ -249,15 +249,19 @@ class SimilarityModel:
         return near, possible & ~sure
 
     def _text_verdicts(
-        self, documents: Sequence[QueryDocument], text_of: Callable[[int], str], doubt: Mask
+        self, batch: ComparedBatch, theirs: Compared, text_of: Callable[[int], str], doubt: Mask
     ) -> dict[tuple[int, int], TextVerdict]:
-        stage = self.stage
+        stage, documents = self.stage, batch.documents
         if stage is None or not doubt.any():
             return {}
-        pairs = [(one, other + len(documents)) for one, other in np.argwhere(doubt).tolist()]
+        ones, others = nonzero(doubt)
+        pairs = [
+            (one, other + len(documents)) for one, other in zip(ones.tolist(), others.tolist(), strict=True)
+        ]
         texts = {one: documents[one].text for one, _ in pairs}
         texts |= {other: text_of(other - len(documents)) for other in {other for _, other in pairs}}
-        verdicts = stage.decide_texts(pairs, texts)
+        likenesses = self._likenesses(batch.compared.prints, ones, theirs.prints, others)
+        verdicts = stage.decide_texts(pairs, texts, stage.hopeful(pairs, likenesses.tolist()))
         return {(one, other - len(documents)): verdict for (one, other), verdict in verdicts.items()}
 
     def _comparable(self, path: str, values: Sequence[Any]) -> Sequence[Any]:

@@ -317,7 +317,7 @@ def _rank(path: str) -> tuple[int, str]:
 
 def _strings(node: Mapping[str, Any], prefix: str = "", level: int = 0) -> Iterator[tuple[str, str]]:
     for name, value in node.items():
-        if isinstance(value, str) and not name.startswith("_"):
+        if isinstance(value, str) and not str(name).startswith("_"):
             yield f"{prefix}{name}", value
         elif isinstance(value, Mapping) and level < _LEVELS:
             yield from _strings(value, f"{prefix}{name}.", level + 1)

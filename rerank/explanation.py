@@ -203,8 +203,9 @@ def explain_pair(
     *,
     seal: Seal | None = None,
     mappings: Iterable[Mapping[str, Any]] = (),
+    options: FoldOptions | None = None,
 ) -> PairExplanation:
-    """Return why two documents of an index fold, or why not.
+    """Return why two documents of an index fold on a page of the two, or why not.
 
     Args:
         hits: the documents with their sources.
@@ -213,6 +214,7 @@ def explain_pair(
         seal: the seal with the key of the index.
         mappings: those of the index. With them, a document whose fingerprint is of another text than it has
             is marked as ``stale``, and folds with none.
+        options: those of the page: thresholds, scopes, and whether texts decide.
 
     Raises:
         InputError: one of them has no fingerprint, or one without that seal.
@@ -228,8 +230,13 @@ def explain_pair(
         for text, hit in zip((one, other), hits, strict=True)
     ]
     stage = TextStages(canonicalizer).stage(scheme, tuple(texts), wanted=False)
-    facts = _stored_facts(hits, prints, scheme, field, seal)
-    facts |= {"text": _text_verdict(hits, scheme, field, seal, stage, facts)}
+    given = options or FoldOptions()
+    decisive = ("min_resemblance", "min_shared", "min_length_ratio", "scope")
+    own = FoldOptions(**{name: getattr(given, name) for name in decisive})
+    facts = _stored_facts(hits, prints, scheme, field, seal, own)
+    facts |= {"text": _text_verdict(hits, scheme, field, seal, stage, facts, own)}
+    if given.verify == "text":
+        facts |= {name: facts["text"][name] for name in ("folds", "decided_by")}
     several = list(mappings)
     current = TextStages(canonicalizer).stage(scheme, signed_fields(several), wanted=False, mappings=several)
     sides = zip("ab", hits, prints, strict=True)
@@ -263,13 +270,14 @@ def _text_verdict(  # noqa: PLR0917 - of one pair
     seal: Seal | None,
     stage: "TextStage",
     facts: Mapping[str, Any],
+    options: FoldOptions,
 ) -> dict[str, Any]:
     """Return the verdict of the text stage; ``asked``: whether signatures leave the pair uncertain."""
     texts = [stage.text_of(hit) for hit in hits]
     similarity = stage.similarity(*texts)
-    prints = FingerprintReader(scheme, field, seal=seal).read(hits)
-    doubt, _, _ = Signatures(scheme, FoldOptions(), (0, 1), prints).classify([(0, 1)])
-    verdict = stage.decide_texts(doubt, dict(enumerate(texts))).get((0, 1))
+    prints = FingerprintReader(scheme, field, options.scope, seal).read(hits)
+    doubt, _, hopeful = Signatures(scheme, options, (0, 1), prints).classify([(0, 1)])
+    verdict = stage.decide_texts(doubt, dict(enumerate(texts)), hopeful).get((0, 1))
     return {
         "similarity": None if similarity is None else round(similarity, 4),
         "needed": stage.needed,
@@ -280,14 +288,20 @@ def _text_verdict(  # noqa: PLR0917 - of one pair
     }
 
 
-def _stored_facts(
-    hits: Sequence[Hit], prints: Sequence[Fingerprint], scheme: Scheme, field: str, seal: Seal | None
+def _stored_facts(  # noqa: PLR0917 - of one pair
+    hits: Sequence[Hit],
+    prints: Sequence[Fingerprint],
+    scheme: Scheme,
+    field: str,
+    seal: Seal | None,
+    options: FoldOptions,
 ) -> dict[str, Any]:
     shared = explain(hits[0], hits[1], scheme, field)
     estimated = {name: shared[name] for name in ("resemblance", "standard_error") if name in shared}
     one, other = prints
-    # The verdict of a page with these two hits and without text verification.
-    folds = len(collapse(hits, scheme, field=field, seal=seal).groups) == 1
+    # The verdict of a page with these two hits and without text verification; a document may be both.
+    page = [{**hit, "_id": side} for side, hit in zip("ab", hits, strict=True)]
+    folds = len(collapse(page, scheme, options, field, seal).groups) == 1
     return {
         "scheme": scheme.id,
         "a": {"id": hits[0]["_id"], "lang": one.lang, "shingles": one.shingles},
@@ -297,7 +311,7 @@ def _stored_facts(
         "estimate": estimated or None,
         "length_ratio": round(float(length_ratio(one.shingles, other.shingles)), 4),
         "folds": folds,
-        "decided_by": decided_by((one, other), scheme, FoldOptions(), folds=folds),
+        "decided_by": decided_by((one, other), scheme, options, folds=folds),
     }
 
 

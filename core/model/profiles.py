@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from shinglefold.errors import ConfigError
+from shinglefold.options.validation import check_choice
 
 
 class Profile(NamedTuple):
@@ -38,6 +38,7 @@ def profile_of(name: str) -> Profile:
     Raises:
         ConfigError: there is none of this name.
     """
-    if name and name not in PROFILES:
-        raise ConfigError.unknown("profile", name, PROFILES)
-    return PROFILES[name] if name else Profile()
+    if name == "":
+        return Profile()
+    check_choice("profile", name, tuple(PROFILES))
+    return PROFILES[name]

@@ -23,6 +23,7 @@ from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.rerank.fold.text_verification import TextStage
 from shinglefold.runtime.backoff import Backoff
+from shinglefold.sketch.b_bit_minhash import agreement_rows, estimate
 from shinglefold.sketch.clustering import connected
 
 #: The verdict on a pair; ``UNKNOWN`` if the texts were not compared, or can't be.
@@ -181,7 +182,10 @@ class TextVerdicts:
         places = np.unique(np.concatenate((a, b))).tolist()
         texts = self._texts(census, places)
         pairs = list(zip(a.tolist(), b.tolist(), strict=True))
-        decided = self.stage.decide_texts(pairs, texts)
+        sketch = self.stage.scheme.sketch
+        agreeing = agreement_rows(census.signatures[a], census.signatures[b], sketch.bits, sketch.values)
+        alike, _ = estimate(agreeing, sketch.values, sketch.bits)
+        decided = self.stage.decide_texts(pairs, texts, self.stage.hopeful(pairs, alike.tolist()))
         verdicts = {pair: ALIKE if verdict.alike else APART for pair, verdict in decided.items()}
         return np.array([verdicts.get(pair, UNKNOWN) for pair in pairs], np.int8)
 

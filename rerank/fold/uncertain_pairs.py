@@ -3,7 +3,7 @@
 The texts decide the uncertain pairs; ``apply_text_verdicts`` changes the groups of the page accordingly.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import combinations, compress, product
 from typing import NamedTuple
 
@@ -50,24 +50,57 @@ def pairs_of(groups: Sequence[Group], attached: Sequence[Sequence[int]]) -> list
 
 
 def pairs_of_leavers(
-    groups: Sequence[Group], attached: Sequence[Sequence[int]], verdicts: Mapping[Pair, bool]
+    groups: Sequence[Group], verdicts: Mapping[Pair, bool], attached: Sequence[Sequence[int]] = ()
 ) -> list[Pair]:
-    """Return the pairs of members that leave their groups: with representatives, and with other leavers."""
-    own = zip(groups, attached, strict=True)
-    gone = [
-        at
-        for group, places in own
-        for at in places
-        if at != group.representative and verdicts.get(_pair(group.representative, at)) is False
-    ]
+    """Return the pairs of members that leave their groups: with representatives, and with other leavers.
+
+    Args:
+        attached: the members of each group with which the pairs are returned, too.
+    """
+    leaving = [_leavers(group, verdicts) for group in groups]
+    gone = [at for own in leaving for at in own]
     shown = [group.representative for group in groups]
-    return [_pair(*pair) for pair in (*product(gone, shown), *combinations(gone, 2))]
+    members = (
+        (at, other)
+        for own, places in zip(leaving, attached, strict=False)
+        for at, other in product(own, places)
+        if at != other
+    )
+    pairs = (*product(gone, shown), *combinations(gone, 2), *members)
+    return list(dict.fromkeys(_pair(*pair) for pair in pairs))
+
+
+def _leavers(group: Group, verdicts: Mapping[Pair, bool]) -> list[int]:
+    """Return the members whose text differs from that of the representative."""
+    shown = group.representative
+    return [at for at in group.members if verdicts.get(_pair(shown, at)) is False]
+
+
+def chained_members(
+    groups: Sequence[Group], attached: Sequence[Sequence[int]], verdicts: Mapping[Pair, bool]
+) -> set[int]:
+    """Return the members that differ from their representatives and stay, with ``connected`` linkage.
+
+    They match another member that stays, or may match one that is not attached, whose text is not read.
+    """
+    chained: set[int] = set()
+    for group, places in zip(groups, attached, strict=True):
+        gone = _leavers(group, verdicts)
+        staying = list(set(group.members) - set(gone))
+        if not {*group.members} <= {group.representative, *places}:
+            chained.update(gone)
+            continue
+        for at in staying:
+            linked = [one for one in gone if verdicts.get(_pair(at, one)) and one not in chained]
+            chained.update(linked)
+            staying += linked
+    return chained
 
 
 def apply_text_verdicts(
     groups: Sequence[Group],
     verdicts: Mapping[Pair, bool],
-    may_leave: bool = True,
+    chained: Container[int] = (),
     order: Callable[[Sequence[int]], Sequence[int]] = tuple,
 ) -> DecidedGroups:
     """Return the groups of a page after text verdicts, in the order of their best-ranked members.
@@ -78,15 +111,13 @@ def apply_text_verdicts(
 
     Args:
         verdicts: by pair of positions, a < b; other pairs stay unchanged.
-        may_leave: whether members may leave their groups; false for ``connected`` linkage.
+        chained: members that stay in their groups, see ``chained_members``.
         order: sorts positions by preference as representatives; by default by rank.
     """
     gone: list[int] = []
     kept: list[Group] = []
     for group in groups:
-        own = [
-            at for at in group.members if may_leave and verdicts.get(_pair(group.representative, at)) is False
-        ]
+        own = [at for at in _leavers(group, verdicts) if at not in chained]
         kept.append(Group(group.representative, tuple(at for at in group.members if at not in own)))
         gone += own
     result: list[Group] = []
@@ -112,7 +143,7 @@ def _pair(one: int, other: int) -> Pair:
     return (one, other) if one < other else (other, one)
 
 
-def _hopeful(scheme: Scheme) -> float:
+def hopeful_estimate(scheme: Scheme) -> float:
     """Return the least estimate at which two texts can share as many tokens as copies do."""
     sketch = scheme.sketch
     width = max(sketch.word_width, sketch.char_width)
@@ -159,7 +190,7 @@ class Signatures:
             matcher.matches_of_pairs(self._prints, one, other, agreeing) for matcher in self._band
         )
         doubtful = compress(known, (possible & ~sure).tolist())
-        hopeful = agreeing >= self._band.possible.at(_hopeful(self._scheme)).need
+        hopeful = agreeing >= self._band.possible.at(hopeful_estimate(self._scheme)).need
         return ClassifiedPairs(
             sorted(doubtful), set(compress(known, sure.tolist())), set(compress(known, hopeful.tolist()))
         )

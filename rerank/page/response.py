@@ -174,6 +174,7 @@ def _decide_by_text(
     from shinglefold.rerank.fold.uncertain_pairs import (
         Signatures,
         apply_text_verdicts,
+        chained_members,
         pairs_of,
         pairs_of_leavers,
     )
@@ -190,16 +191,18 @@ def _decide_by_text(
         # Members of a group whose representative was stale need not match the new one.
         verdicts = dict.fromkeys(set(of_page) - set(pairs) - sure, False) | verdicts
     # Members that leave their group may match each other, or another representative.
-    more, certain, hopes = signatures.classify(pairs_of_leavers(groups, attached, verdicts))
+    # With connected linkage a member need not match the representative.
+    chains = reading.options.linkage == "connected"
+    leavers = pairs_of_leavers(groups, verdicts, attached if chains else ())
+    more, certain, hopes = signatures.classify(leavers)
     new = [pair for pair in more if pair not in verdicts]
     yield from _add_texts(reading, found, stage, new, texts)
     text_verdicts |= stage.decide_texts(new, texts, hopes)
     verdicts |= {pair: one.alike for pair, one in text_verdicts.items()}
     sure |= certain
-    # With connected linkage a member need not match the representative.
-    may_leave = reading.options.linkage == "leader"
     verdicts = dict.fromkeys(sure, True) | verdicts
-    decided = apply_text_verdicts(groups, verdicts, may_leave, lambda gone: _preferred(reading, gone))
+    chained = chained_members(groups, attached, verdicts) if chains else ()
+    decided = apply_text_verdicts(groups, verdicts, chained, lambda gone: _preferred(reading, gone))
     return decided, text_verdicts
 
 
@@ -293,8 +296,7 @@ def _explain_group(
         pair = min(places[0], place), max(places[0], place)
         if reading.stage is not None and (verdict := text_verdicts.get(pair)) is not None:
             explanation["text"] = verdict.to_json(reading.stage.needed)
-            if verdict.alike:
-                explanation["decided_by"] = verdict.decided_by(reading.stage.needed)
+            explanation["decided_by"] = verdict.decided_by(reading.stage.needed) if verdict.alike else "chain"
         if reading.texts is not None:
             from shinglefold.rerank.explanation import matched_passages
 

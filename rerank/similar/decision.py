@@ -253,8 +253,10 @@ def _text_verdicts(
     stored = {name: at for at, name in enumerate(dict.fromkeys(match.identity for _, match in doubtful))}
     known = {at: texts.get(name, "") for name, at in stored.items()}
     known |= {row - len(documents): documents[row].text for row, _ in doubtful}
-    pairs = {(row - len(documents), stored[match.identity]): (row, match.identity) for row, match in doubtful}
-    return {pairs[pair]: verdict for pair, verdict in stage.decide_texts(sorted(pairs), known).items()}
+    pairs = {(row - len(documents), stored[match.identity]): (row, match) for row, match in doubtful}
+    hopeful = stage.hopeful(pairs, (match.resemblance for _, match in pairs.values()))
+    verdicts = stage.decide_texts(sorted(pairs), known, hopeful)
+    return {(row, match.identity): verdicts[pair] for pair, (row, match) in pairs.items() if pair in verdicts}
 
 
 def _apply_verdict(one: Nominee, verdict: TextVerdict | None) -> Match | None:

@@ -5,8 +5,9 @@ from contextlib import closing
 import pytest
 
 import shinglefold
+from shinglefold.cli.main import main
 from shinglefold.engines import open_engine
-from shinglefold.errors import ConfigError, IndexMissing
+from shinglefold.errors import ConfigError, IndexMissing, RecipeMismatch
 
 
 def test_fields_are_not_guessed(tmp_path):
@@ -114,3 +115,55 @@ def test_what_was_set_up_is_removed(tmp_path):
         shinglefold.remove(tmp_path, "site")
     with pytest.raises(IndexMissing, match=r"no index 'sites'; there are: site\. Did you mean 'site'"):
         shinglefold.remove(tmp_path, "sites")
+
+
+@pytest.mark.parametrize("command", [False, True])
+def test_another_profile_undoes_what_the_one_before_decided(tmp_path, command):
+    def setup(*, least, **options):
+        if command:
+            flags = [part for name, value in options.items() for part in (f"--{name}", value)]
+            where = ["--field", "body", "--engine", str(tmp_path)]
+            assert main(["setup", "cards", *where, *flags]) == 0
+        else:
+            shinglefold.setup(tmp_path, "cards", text=["body"], **options)
+        with shinglefold.open(tmp_path, "cards") as index:
+            decision = index.recipe.scheme.decision
+        assert (decision.min_resemblance, decision.verify) == (least, "signature" if least == 0.4 else "text")
+
+    setup(profile="products", least=0.4)
+    setup(preset="compact", least=0.4)
+    setup(least=0.4)
+    setup(profile="messages", least=0.61)
+    setup(profile="products", least=0.4)
+    setup(profile="pages", least=0.61)
+
+
+@pytest.mark.parametrize(
+    "options", [{"never_differ": []}, {"profile": ""}, {"text": []}, {"profile": "pages"}], ids=str
+)
+def test_nothing_contradicts_something(tmp_path, options):
+    shinglefold.setup(tmp_path, "cards", text=["body"], profile="products")
+    with pytest.raises(RecipeMismatch, match=", not "):
+        shinglefold.open(tmp_path, "cards", **options)
+
+
+@pytest.mark.parametrize("index", [None, 5, ""])
+def test_a_name_that_is_no_text_is_refused(tmp_path, index):
+    for call in (shinglefold.open, shinglefold.remove, shinglefold.setup):
+        with pytest.raises(ConfigError, match="index: expected text"):
+            call(tmp_path, index, **({"text": ["body"]} if call is shinglefold.setup else {}))
+
+
+def test_values_of_other_types_are_refused(tmp_path):
+    with pytest.raises(ConfigError, match="profile"):
+        shinglefold.setup(tmp_path, "cards", text=["body"], profile=["products"])
+    shinglefold.setup(tmp_path, "cards", text=["body"], passages=True)
+    with shinglefold.open(tmp_path, "cards") as site:
+        assert site.index([{5: "one of these names of fields is no text"}]).failed == 1
+        for call in (
+            lambda: site.explain(5, "a"),
+            lambda: site.similar("a", scope=5),
+            lambda: site.matches("some text", filters=5),
+        ):
+            with pytest.raises(ConfigError, match=r"(wanted|scope|filters): expected"):
+                call()

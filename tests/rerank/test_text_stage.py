@@ -52,7 +52,8 @@ def search(
 
 
 def _decided(stage: TextStage, pairs: list[tuple[int, int]], sources: dict[int, Any]) -> dict[Any, Any]:
-    return stage.decide_texts(pairs, {place: stage.text(source) for place, source in sources.items()})
+    texts = {place: stage.text(source) for place, source in sources.items()}
+    return stage.decide_texts(pairs, texts, set(pairs))
 
 
 def _shown(answer: dict[str, Any]) -> dict[str, list[str]]:
@@ -153,7 +154,7 @@ def test_alike_groups_join_the_better_ranked_and_others_part():
         1,
     )
     assert apply_text_verdicts(GROUPS, {}).groups == GROUPS
-    assert apply_text_verdicts(GROUPS, {(0, 2): False}, may_leave=False).groups == GROUPS
+    assert apply_text_verdicts(GROUPS, {(0, 2): False}, {2}).groups == GROUPS
 
 
 def test_an_explained_page_tells_of_members_whose_texts_decided(search: FoldedSearch):

@@ -209,6 +209,8 @@ def _compare_documents(
     """Compare two documents of an index by their stored fingerprints and texts."""
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.session.open_index import open_store, seal_of_index, stored_hit
+    from shinglefold.model.profiles import profile_of
+    from shinglefold.rerank import FoldOptions
     from shinglefold.rerank.explanation import explain_pair
     from shinglefold.rerank.index_fields import check_fields
 
@@ -229,6 +231,7 @@ def _compare_documents(
         fields or store.recipe.fields,
         seal=seal,
         mappings=store.mappings.values(),
+        options=FoldOptions.parse(profile_of(store.recipe.profile).dedup),
     )
     matched = [passage_json(passage, *found.texts) for passage in found.passages]
     if invocation.json:

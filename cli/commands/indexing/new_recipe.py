@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shinglefold.api.index_recipe import mappings_or_none, with_languages, with_preset
+from shinglefold.api.index_recipe import mappings_or_none, with_languages, with_preset, with_profile
 from shinglefold.cli.framework.output import warn
 from shinglefold.cli.session.open_index import (
     check_dictionaries,
@@ -26,7 +26,6 @@ from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, SchemeMismatch
 from shinglefold.ingest.recipe_recovery import recover_recipe
-from shinglefold.model.profiles import profile_of
 from shinglefold.model.recipe import (
     META_KEY,
     Recipe,
@@ -125,7 +124,7 @@ def _change_recipe(target: Target, recipe: Recipe, seal: Seal | None) -> Recipe:
     definition = target.definition(field, recipe.pipeline) or retargeted(recipe.pipeline, recipe.field, field)
     if target.profile is not None or target.never_differ:
         definition = with_never_differ(definition, field, target.facts())
-    pipeline = parse_pipeline(definition, _change_scheme(target, recipe.scheme), seal)
+    pipeline = parse_pipeline(definition, _change_scheme(target, recipe), seal)
     # A pipeline of a file names the field itself.
     wanted = None if target.pipeline and "field" not in settings.given else field
     profile = recipe.profile if target.profile is None else target.profile
@@ -145,13 +144,12 @@ def with_keyword_storage(recipe: Recipe, *, keywords: bool) -> Recipe:
     return replace(recipe, pipeline=with_keywords(recipe.pipeline, recipe.field, keywords))
 
 
-def _change_scheme(target: Target, scheme: Scheme) -> Scheme:
+def _change_scheme(target: Target, recipe: Recipe) -> Scheme:
     """Return a scheme with the preset, the languages and the options of flags and settings."""
     preset, _ = chosen_preset(target)
-    if preset:
-        scheme = with_preset(scheme, preset)
-    if target.profile:
-        scheme = scheme.with_options(**profile_of(target.profile).decision)
+    scheme = with_preset(recipe.scheme, preset) if preset else recipe.scheme
+    if preset or target.profile:
+        scheme = with_profile(scheme, target.profile or recipe.profile, recipe.profile)
     codes, _ = chosen_languages(target)
     if codes:
         if "all" in target.languages:  # also those of the index whose dictionaries are missing
