@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shinglefold.errors import ConfigError
+from shinglefold.model.scheme import SketchOptions
 from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
 from shinglefold.sketch.shingles import mix32
 
@@ -216,6 +217,18 @@ def standard_error(resemblance: float, values: int, bits: int) -> float:
     by_chance = chance(bits)
     share = by_chance + (1.0 - by_chance) * resemblance
     return float(np.sqrt(share * (1.0 - share) / values) / (1.0 - by_chance))
+
+
+def least_estimate(similar: float, width: int, options: SketchOptions) -> float:
+    """Return the least estimated resemblance of two texts with an edit similarity.
+
+    In two texts of n words with similarity s, (1 − s)·n words of each have no match, and each affects up to w
+    shingles. So the resemblance is at least (1 − w(1 − s))/(1 + w(1 − s)), if no two edits are adjacent.
+    Three standard errors are subtracted for the estimate.
+    """
+    spoiled = min(1.0, width * (1 - similar))
+    worst = (1 - spoiled) / (1 + spoiled)
+    return max(0.0, worst - 3 * standard_error(worst, options.values, options.bits))
 
 
 def length_ratio(one: ArrayLike, other: ArrayLike) -> Floats:
