@@ -15,9 +15,10 @@ from shinglefold.canon.written_numbers import COMPARING, LETTER, SCALES, SQUARES
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.values import Int64s, TokenBatch, Uint64s
 from shinglefold.registry import language_class
+from shinglefold.sketch.b_bit_minhash import least_estimate
 from shinglefold.sketch.candidates import Buckets
 from shinglefold.sketch.shingles import batch_shingles
-from shinglefold.sketch.verification import LONGEST, least_estimate, least_shared, shared_tokens, similarity
+from shinglefold.sketch.verification import LONGEST, least_shared, shared_tokens, similarity
 
 _NO_SHINGLES = np.zeros(0, np.uint64)
 #: Chinese characters beside a name are no part of it.

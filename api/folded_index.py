@@ -7,7 +7,14 @@ from os import PathLike
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
-from shinglefold.api.documents import named_searches, query_document, stored_hit, text_watch, warn_of_unread
+from shinglefold.api.documents import (
+    named_searches,
+    query_document,
+    sign_documents,
+    stored_hit,
+    text_watch,
+    warn_of_unread,
+)
 from shinglefold.api.index_options import IndexOptions, match_options, similar_options
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine
@@ -144,12 +151,7 @@ class FoldedIndex:
             ConfigError: an option is not valid.
         """
         options, scopes = similar_options(
-            self.options,
-            size=size,
-            similarity=similarity,
-            scope=scope,
-            filters=filters,
-            source=source,
+            self.options, size=size, similarity=similarity, scope=scope, filters=filters, source=source
         )
         query = self.query_document(wanted, scopes) if isinstance(wanted, Mapping) else wanted
         return self._similar.find(self.name, query, options, place=after)
@@ -210,8 +212,6 @@ class FoldedIndex:
             InputError: a document can't be signed; the message names it. Earlier ones were yielded.
             IndexChanged: the recipe of the index has changed; open the index again.
         """
-        from shinglefold.api.signing import sign_documents
-
         self._watch.check_if_due()
         return sign_documents(self.pipeline, self.recipe.field, documents, workers, self._watch.check_if_due)
 
@@ -327,9 +327,8 @@ class FoldedIndex:
         """
         from shinglefold.grouping.regroup import RegroupOptions, find_groups
 
-        options = RegroupOptions()
-        if self.options.similarity is not None:
-            options = RegroupOptions(**thresholds(self.options.similarity))
+        least = self.options.similarity
+        options = RegroupOptions() if least is None else RegroupOptions(**thresholds(least))
         return find_groups(self.engine, self.name, options, seal=self.seal, canonicalizer=self.canonicalizer)
 
     def backfill(

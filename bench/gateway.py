@@ -21,8 +21,9 @@ import numpy as np
 
 from bench.clock import COMMAND, awake, once, tree_memory
 from bench.corpora import title_searches
+from bench.server_callers import run
 from bench.server_indices import PLAIN, STAGED, Site, actions, staged
-from bench.table import URL, Row
+from bench.table import URL, Row, percentiles
 from shinglefold.contracts.engine import JSON
 from shinglefold.engines import open_async_engine
 from shinglefold.engines.http.bulk import CHUNK
@@ -151,7 +152,7 @@ async def _many_connections(site: Site, address: str, bodies: Sequence[JSON]) ->
         rates: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(_ROUNDS):
             for name, search in ways.items():
-                rates[name].append(await _rate(search, bodies))
+                rates[name].append((await run(search, bodies, _MANY, _MANY_SEARCHES)).rate)
         for kind, base in ((_UNTOUCHED, _DIRECT), (_FOLDED, _LIBRARY)):
             ours, theirs = rates[f"{kind}, {_GATEWAY}"], rates[f"{kind}, {base}"]
             share = [one / other for one, other in zip(ours, theirs, strict=True)]
@@ -196,19 +197,6 @@ async def _paced(search: _Awaited, bodies: Sequence[JSON], pause: float) -> list
 
     await asyncio.gather(*(call(number) for number in range(_MANY)))
     return seconds
-
-
-async def _rate(search: _Awaited, bodies: Sequence[JSON]) -> float:
-    """Return the searches a second of many callers who never wait."""
-    left = iter(range(_MANY_SEARCHES))
-
-    async def call() -> None:
-        for at in left:
-            await search(bodies[at % len(bodies)])
-
-    start = time.perf_counter()
-    await asyncio.gather(*(call() for _ in range(_MANY)))
-    return _MANY_SEARCHES / (time.perf_counter() - start)
 
 
 async def _crowd(process: int, address: str, bodies: Sequence[JSON]) -> list[Row]:
@@ -307,8 +295,7 @@ def _lines(part: Sequence[JSON]) -> Iterator[bytes]:
 def _compared(name: str, seconds: Mapping[str, Sequence[float]], note: str) -> Iterator[Row]:
     middle = {way: float(np.median(each)) * 1e3 for way, each in seconds.items()}
     for way, each in seconds.items():
-        yield Row(f"{name}: {way}, p50", middle[way], "ms", note)
-        yield Row(f"{name}: {way}, p99", float(np.percentile(each, 99)) * 1e3, "ms", note)
+        yield from percentiles(f"{name}: {way}", each, (50, 99), note)
     added = middle[f"{_UNTOUCHED}, {_GATEWAY}"] - middle[f"{_UNTOUCHED}, {_DIRECT}"]
     yield Row(f"{name}: {_UNTOUCHED}, p50 added", added, "ms", "target: at most 1")
     ratio = middle[f"{_FOLDED}, {_GATEWAY}"] / middle[f"{_FOLDED}, {_LIBRARY}"]

@@ -43,7 +43,7 @@ def callers(site: Site) -> list[Row]:
     return asyncio.run(_measured(site, bodies))
 
 
-class _Run(NamedTuple):
+class Run(NamedTuple):
     """One round of one way: by the clock, of the processor, and of the slowest answer, in seconds."""
 
     rate: float
@@ -59,10 +59,10 @@ async def _measured(site: Site, bodies: Sequence[JSON]) -> list[Row]:
             shaped = [body | shown for body in bodies]
             await _check(ways, shaped)
             for number in _CALLERS:
-                runs: dict[str, list[_Run]] = {name: [] for name in ways}
+                runs: dict[str, list[Run]] = {name: [] for name in ways}
                 for _ in range(_ROUNDS):
                     for name, search in ways.items():
-                        runs[name].append(await _run(search, shaped, number))
+                        runs[name].append(await run(search, shaped, number, max(_SEARCHES, 2 * number)))
                 rows += _rows(f"{page} pages, {number} callers", runs)
     return rows
 
@@ -95,8 +95,10 @@ async def _check(ways: dict[str, _Search], bodies: Sequence[JSON]) -> None:
         assert len(set(members)) == len(members)
 
 
-async def _run(search: _Search, bodies: Sequence[JSON], number: int) -> _Run:
-    total = max(_SEARCHES, 2 * number)
+async def run(
+    search: Callable[[JSON], Awaitable[object]], bodies: Sequence[JSON], number: int, total: int
+) -> Run:
+    """Search ``total`` times by so many callers, who never wait."""
     left = iter(range(total))
     slowest = 0.0
 
@@ -110,10 +112,10 @@ async def _run(search: _Search, bodies: Sequence[JSON], number: int) -> _Run:
     begun, start = time.process_time(), time.perf_counter()
     await asyncio.gather(*(call() for _ in range(number)))
     seconds = time.perf_counter() - start
-    return _Run(total / seconds, (time.process_time() - begun) / total, slowest)
+    return Run(total / seconds, (time.process_time() - begun) / total, slowest)
 
 
-def _rows(name: str, runs: dict[str, list[_Run]]) -> Iterator[Row]:
+def _rows(name: str, runs: dict[str, list[Run]]) -> Iterator[Row]:
     rates = {way: [run.rate for run in each] for way, each in runs.items()}
     for way, each in runs.items():
         told = ", ".join(f"{rate:.0f}" for rate in rates[way])

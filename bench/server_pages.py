@@ -10,7 +10,7 @@ import numpy as np
 from bench.clock import awake, processor_time
 from bench.corpora import title_searches
 from bench.server_indices import STAGED, Site
-from bench.table import Row
+from bench.table import Row, percentiles
 from shinglefold.contracts.engine import JSON
 from shinglefold.rerank import FoldedSearch, FoldOptions
 
@@ -49,7 +49,7 @@ def latency(site: Site) -> list[Row]:
         seconds = _timed(ways, bodies)
     costs = _costs(ways, bodies)
     note = f"{len(bodies)} searches by title, pages of {_PAGE} with sources, one connection, cores kept awake"
-    rows = [row for name, taken in seconds.items() for row in _percentiles(name, taken, note)]
+    rows = [row for name, taken in seconds.items() for row in percentiles(name, taken, (50, 95, 99), note)]
     return [
         *rows,
         *_ratios(seconds),
@@ -124,11 +124,6 @@ def _check(answers: dict[str, JSON]) -> None:
             assert len(set(groups)) == len(groups), name
     alone, members = (answers[f"folded page{more}"] for more in ("", " with members"))
     assert [hit["_id"] for hit in alone["hits"]["hits"]] == [hit["_id"] for hit in members["hits"]["hits"]]
-
-
-def _percentiles(name: str, seconds: Sequence[float], note: str) -> list[Row]:
-    values = np.percentile(np.array(seconds) * 1e3, (50, 95, 99))
-    return [Row(f"{name}, p{p}", float(ms), "ms", note) for p, ms in zip((50, 95, 99), values, strict=True)]
 
 
 def _ratios(seconds: dict[str, list[float]]) -> list[Row]:

@@ -16,7 +16,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from bench.clock import processor_time
-from bench.table import URL, Row
+from bench.server_callers import run
+from bench.table import URL, Row, percentiles
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.engines import open_async_engine, open_engine
 from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
@@ -120,11 +121,7 @@ def _one_caller(engine: Engine) -> list[Row]:
         pages = [[hit["_id"] for hit in answers[name]["hits"]["hits"]] for name in (_FOLDED, _PLUGIN)]
         assert pages[0] == pages[1]
     note = f"{len(bodies)} searches, pages of 10 with sources, one connection, all ways in turn"
-    rows = [
-        Row(f"{name}, p{p}", float(np.percentile(taken, p)) * 1e3, "ms", note)
-        for name, taken in seconds.items()
-        for p in (50, 99)
-    ]
+    rows = [row for name, taken in seconds.items() for row in percentiles(name, taken, (50, 99), note)]
     rows += [
         Row(f"{name}, CPU of the client", float(np.median(taken)) * 1e3, "ms", note)
         for name, taken in costs.items()
@@ -152,20 +149,13 @@ async def _many_callers() -> list[Row]:
     bodies = _searches()
     async with open_async_engine(os.environ[URL]) as engine:
 
-        async def run(more: JSON) -> float:
-            waiting = iter(bodies)
-
-            async def call() -> None:
-                for body in waiting:
-                    await engine.search(_INDEX, body | more)
-
-            start = time.perf_counter()
-            await asyncio.gather(*(call() for _ in range(_CALLERS)))
-            return len(bodies) / (time.perf_counter() - start)
+        async def search(body: JSON) -> JSON:
+            return await engine.search(_INDEX, body)
 
         for _ in range(_ROUNDS + 1):
             for name, more in _BODIES.items():
-                rates[name].append(await run(more))
+                shaped = [body | more for body in bodies]
+                rates[name].append((await run(search, shaped, _CALLERS, len(bodies))).rate)
     note = f"{_CALLERS} callers of one awaited client, median of {_ROUNDS} rounds"
     middle = {name: float(np.median(found[1:])) for name, found in rates.items()}
     return [

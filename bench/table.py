@@ -9,6 +9,8 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+
 #: Environment: the address of a server to measure on, as the tests take it; ``make engine-up`` starts one.
 URL = "SHINGLEFOLD_TEST_URL"
 RUNS = Path(__file__).with_name("runs")
@@ -25,6 +27,12 @@ class Row:
     value: float
     unit: str
     note: str = ""
+
+
+def percentiles(name: str, seconds: Sequence[float], shares: Sequence[int], note: str) -> list[Row]:
+    """Return percentiles of times as milliseconds."""
+    values = np.percentile(np.array(seconds) * 1e3, shares)
+    return [Row(f"{name}, p{share}", float(ms), "ms", note) for share, ms in zip(shares, values, strict=True)]
 
 
 def shown(title: str, rows: Sequence[Row]) -> str:

@@ -362,6 +362,17 @@ def template_paths(value: object) -> list[str]:
     return [path for one in value for path in template_paths(one)] if isinstance(value, list) else []
 
 
+def well_formed(text: str) -> str:
+    """Return the text with lone surrogates replaced, for what needs valid Unicode."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
 def as_text(value: object) -> str:
     """Return a value as text, as JSON writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

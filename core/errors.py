@@ -72,6 +72,14 @@ def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str:
 class ShinglefoldError(Exception):
     """The base class of all errors that shinglefold raises on purpose."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Copied without ``__init__``, whose arguments differ between the classes.
+        return _restored, (type(self), self.args), vars(self)
+
+
+def _restored(kind: type[ShinglefoldError], args: tuple[object, ...]) -> ShinglefoldError:
+    return kind.__new__(kind, *args)
+
 
 class ConfigError(ShinglefoldError):
     """An option, a setting or a pipeline that is not valid."""
@@ -116,10 +124,6 @@ class MissingExtra(ConfigError):
             f"{needed_for} needs an optional part. Install it: pip install 'shinglefold[{extra}]'"
         )
         self.extra = extra
-        self.needed_for = needed_for
-
-    def __reduce__(self) -> tuple[type, tuple[str, str]]:
-        return type(self), (self.extra, self.needed_for)
 
 
 class SchemeMismatch(ShinglefoldError):
@@ -129,11 +133,6 @@ class SchemeMismatch(ShinglefoldError):
         super().__init__(f"{where} was made with scheme {found}, but {expected} is in use. {remedy}")
         self.found = found
         self.expected = expected
-        self.where = where
-        self.remedy = remedy
-
-    def __reduce__(self) -> tuple[type, tuple[str, str, str, str]]:
-        return type(self), (self.found, self.expected, self.where, self.remedy)
 
 
 class RecipeMismatch(ShinglefoldError):
@@ -141,14 +140,6 @@ class RecipeMismatch(ShinglefoldError):
 
     def __init__(self, what: str, found: str, expected: str, where: str, remedy: str) -> None:
         super().__init__(f"{where} was made with {what} {found}, not {expected}. {remedy}")
-        self.what = what
-        self.found = found
-        self.expected = expected
-        self.where = where
-        self.remedy = remedy
-
-    def __reduce__(self) -> tuple[type, tuple[str, str, str, str, str]]:
-        return type(self), (self.what, self.found, self.expected, self.where, self.remedy)
 
 
 class InputError(ShinglefoldError):
@@ -184,9 +175,6 @@ class Refused(ProcessorError):
     ) -> None:
         super().__init__(message)
         self.like, self.likeness, self.group = like, likeness, group
-
-    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (str(self), self.like, self.likeness, self.group)
 
 
 class EngineError(ShinglefoldError):

@@ -21,7 +21,7 @@ from shinglefold.model.values import FACTS_MARK, Bytes, Fingerprint, Int64s, Tok
 from shinglefold.options.validation import check_texts
 from shinglefold.sketch.all_pairs import Pairs, find_leaders, find_pairs
 from shinglefold.sketch.minhash import letters
-from shinglefold.sketch.sketcher import Sketcher, Sketches
+from shinglefold.sketch.sketcher import Sketcher, Sketches, token_digests
 from shinglefold.sketch.verification import Texts, Words
 
 #: With more characters, compiled code saves more time than it takes to load: 10,000 texts of 500 words.
@@ -318,7 +318,7 @@ class Fingerprinter:
         with self.meter.stage("sketch"):
             words = self.sketcher.keywords(sketches) if keywords else [()] * len(batch)
             signatures = self.sketcher.signatures(sketches)
-            digests = _with_facts(self.sketcher.digests(batch.hashes, batch.offsets), facts)
+            digests = _with_facts(token_digests(batch.hashes, batch.offsets), facts)
         counts = sketches.shingles.tolist()
         self._count(batch, sketches)
         return [
@@ -351,7 +351,7 @@ class Fingerprinter:
             self.sketcher.signatures(sketches),
             sketches.shingles,
             sketches.valid,
-            tuple(_with_facts(self.sketcher.digests(batch.hashes, batch.offsets), facts)),
+            tuple(_with_facts(token_digests(batch.hashes, batch.offsets), facts)),
             batch.languages,
             batch.repairs.astype(np.int64),
         )
@@ -407,7 +407,7 @@ def fields_json(  # noqa: PLR0917 - as the fingerprinter calls it
         signed_json: ``sketch_json`` or its compiled equivalent.
         facts: yields what ``facts_of`` returns for each document.
     """
-    digests = _with_facts(sketcher.digests(batch.hashes, batch.offsets), facts)
+    digests = _with_facts(token_digests(batch.hashes, batch.offsets), facts)
     rest = signed_json(sketcher, sketches)
     # A language code may need escapes; digests and ids never do.
     codes = {code: json.dumps(code, ensure_ascii=False)[1:-1] for code in set(batch.languages)}

@@ -29,7 +29,7 @@ from shinglefold.rerank.hits import (
 )
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.sketch.b_bit_minhash import agreement, estimate, length_ratio
+from shinglefold.sketch.b_bit_minhash import agreement_rows, estimate, length_ratio
 from shinglefold.sketch.verification import DecidedBy
 
 if TYPE_CHECKING:
@@ -390,4 +390,4 @@ def _estimated(one: Fingerprint, other: Fingerprint, scheme: Scheme) -> JSON:
 def _agreeing(one: Fingerprint, other: Fingerprint, scheme: Scheme) -> int:
     """Return in how many values two signatures of the scheme agree."""
     first, second = (np.frombuffer(read.signature, np.uint8) for read in (one, other))
-    return int(agreement(first, second[None, :], scheme.sketch.bits, scheme.sketch.values)[0])
+    return int(agreement_rows(first[None], second[None], scheme.sketch.bits, scheme.sketch.values)[0])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shinglefold.errors import ConfigError
+from shinglefold.model.scheme import SketchOptions
 from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
 from shinglefold.sketch.shingles import mix32
 
@@ -62,56 +63,27 @@ def pack(values: Uint32s, bits: int) -> Bytes:
     return packed
 
 
-def unpack(packed: Bytes, bits: int, values: int) -> Uint32s:
-    """Undo ``pack``.
-
-    Args:
-        packed: uint8 (D, B).
-        values: K, values in a row.
-
-    Returns:
-        uint32 (D, K).
-
-    Raises:
-        ConfigError: the rows do not have the length of K values of b bits.
-    """
-    check_bits(bits)
-    if packed.shape[1] != packed_size(values, bits):
-        raise ConfigError(f"{packed.shape[1]} bytes are no {values} values of {bits} bits: check the scheme")
-    if bits >= 8:
-        return np.ascontiguousarray(packed).view(f"<u{bits // 8}").astype(np.uint32)
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    split = (packed[:, :, None] >> shifts) & np.uint8(2**bits - 1)
-    return split.reshape(len(packed), packed.shape[1] * (8 // bits))[:, :values].astype(np.uint32)
-
-
-#: The number of pairs compared at a time: 128 KiB of 64-bit words.
-_BLOCK = 1 << 14
 #: The number of words of 64 values whose differences fit into a byte.
 _COUNTED = 3
 
 
-def agreement(one: Bytes, many: Bytes, bits: int, values: int | None = None) -> Int64s:
-    """Count the equal values of one signature and each of many others.
+def agreement_rows(ones: Bytes, others: Bytes, bits: int, values: int) -> Int64s:
+    """Count the equal values of signatures row by row: uint8 (P, B) and (P, B) → int64 (P,).
 
     Args:
-        one: uint8 (B,).
-        many: uint8 (N, B).
-        bits: bits of a value.
-        values: K; by default as many as fit into the bytes, so padding of the last byte counts as equal.
+        bits, values: b, and K of a signature.
 
-    Returns:
-        int64 (N,), each from 0 to K.
-    """
-    return agreement_rows(one[None, :], many, bits, values)
-
-
-def agreement_rows(ones: Bytes, others: Bytes, bits: int, values: int | None = None) -> Int64s:
-    """Count the equal values of signatures row by row: uint8 (P, B) and (P, B) → int64 (P,).
+    Raises:
+        ConfigError: the rows do not have the length of K values of b bits.
 
     Cost: about 0.1 µs a pair of 84 bytes.
     """
-    held = _held(ones, others, bits, values)
+    one, other, size = int(ones.shape[-1]), int(others.shape[-1]), packed_size(values, bits)
+    if not one == other == size:
+        raise ConfigError(
+            f"signatures of {one} and {other} bytes can't be compared as {values} values of {bits} bits: "
+            "check their schemes"
+        )
     words = _words(ones ^ others, bits)
     # Fold the bits of every value into its lowest one, which is then 1 if the value differs.
     shift = bits // 2
@@ -120,37 +92,7 @@ def agreement_rows(ones: Bytes, others: Bytes, bits: int, values: int | None = N
         shift //= 2
     words &= words.dtype.type(lowest_bits(bits, words.itemsize))
     differing: Int64s = np.bitwise_count(words).sum(axis=-1, dtype=np.int64)
-    return held - differing
-
-
-def agreement_matrix(rows: Bytes, bits: int, values: int | None = None) -> Int64s:
-    """Count the equal values of every two of N signatures, int64 (N, N).
-
-    Cost: about 0.5 ms for 200 signatures of 168×4 bits; quadratic, so meant for a window of hits.
-    """
-    held = _held(rows, rows, bits, values)
-    planes = bit_planes(rows, bits)
-    counts = np.empty((len(rows), len(rows)), np.int64)
-    begin = 0
-    while begin < len(rows):
-        end = begin + max(1, _BLOCK // (len(rows) - begin))
-        block = counts[begin:end, begin:]
-        np.subtract(held, differing(planes[:, :, begin:end], planes[:, :, begin:]), out=block)
-        counts[end:, begin:end] = block[:, end - begin :].T
-        begin = end
-    return counts
-
-
-def _held(ones: Bytes, others: Bytes, bits: int, values: int | None) -> int:
-    check_bits(bits)
-    one, other = int(ones.shape[-1]), int(others.shape[-1])
-    if one != other:
-        raise ConfigError(f"signatures of {one} and {other} bytes can't be compared: check their schemes")
-    if values is None:
-        return one * 8 // bits
-    if packed_size(values, bits) != one:
-        raise ConfigError(f"{one} bytes are no {values} values of {bits} bits: check the scheme")
-    return values
+    return values - differing
 
 
 def _words(rows: Bytes, bits: int) -> Uint64s:
@@ -275,6 +217,18 @@ def standard_error(resemblance: float, values: int, bits: int) -> float:
     by_chance = chance(bits)
     share = by_chance + (1.0 - by_chance) * resemblance
     return float(np.sqrt(share * (1.0 - share) / values) / (1.0 - by_chance))
+
+
+def least_estimate(similar: float, width: int, options: SketchOptions) -> float:
+    """Return the least estimated resemblance of two texts with an edit similarity.
+
+    In two texts of n words with similarity s, (1 − s)·n words of each have no match, and each affects up to w
+    shingles. So the resemblance is at least (1 − w(1 − s))/(1 + w(1 − s)), if no two edits are adjacent.
+    Three standard errors are subtracted for the estimate.
+    """
+    spoiled = min(1.0, width * (1 - similar))
+    worst = (1 - spoiled) / (1 + spoiled)
+    return max(0.0, worst - 3 * standard_error(worst, options.values, options.bits))
 
 
 def length_ratio(one: ArrayLike, other: ArrayLike) -> Floats:

@@ -3,10 +3,10 @@
 A supershingle is a hash of a few minima, equal only if all of these are; it is stored as a keyword.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,14 +134,8 @@ def _half_minima(  # noqa: PLR0917 - inputs, scratch memory, outputs
             np.maximum.reduceat(work, starts, axis=1, out=most[begin : begin + step])
 
 
-class BatchMinima(Protocol):
-    """A function that computes the min-values of a batch."""
-
-    def __call__(
-        self, hashes: Uint64s, offsets: Int64s, width: int, options: SketchOptions, functions: Affine32
-    ) -> tuple[Uint32s, NDArray[np.bool_]]:
-        """Return the values of each document, and whether it has enough shingles; see ``batch_minima``."""
-        ...
+#: ``batch_minima``, or the compiled function of the same results.
+BatchMinima = Callable[[Uint64s, Int64s, int, SketchOptions, Affine32], tuple[Uint32s, NDArray[np.bool_]]]
 
 
 def batch_minima(

@@ -24,7 +24,7 @@ _BYTES = 9
 LENGTH = 12
 
 
-def digests(hashes: Uint64s, offsets: Int64s) -> list[str]:
+def token_digests(hashes: Uint64s, offsets: Int64s) -> list[str]:
     """Return the digest of each document's canonical token sequence.
 
     Args:
@@ -144,10 +144,6 @@ class Sketcher:
         packed = pack(low_bits(sketches.minima, self.options.bits), self.options.bits)
         packed[~sketches.valid] = 0
         return packed
-
-    def digests(self, hashes: Uint64s, offsets: Int64s) -> list[str]:
-        """Return the digest of each document's token sequence; see ``digests``."""
-        return digests(hashes, offsets)
 
     def _sketch(self, hashes: Uint64s, offsets: Int64s, width: int, result: Sketches, rows: Int64s) -> None:
         found, valid = self.documents(hashes, offsets, width, self.options, self.functions)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shinglefold.model.scheme import Decision, SketchOptions
 from shinglefold.model.values import Bytes, Int64s, Uint32s, Uint64s
-from shinglefold.sketch.b_bit_minhash import Floats, agreement_rows, estimate, length_ratio, standard_error
+from shinglefold.sketch.b_bit_minhash import Floats, agreement_rows, estimate, least_estimate, length_ratio
 
 #: Texts of more words are not compared: some 60 printed pages, or 40 ms. The time is quadratic, so
 #: signatures decide about longer texts.
@@ -184,18 +184,6 @@ def alike_by_text(
 def text_decided_by(similarity: float, least: float) -> DecidedBy:
     """Return what decided on a pair of texts, whose ``similarity`` is as ``alike_by_text`` returns it."""
     return "tokens" if 0 < similarity < least else "similarity"
-
-
-def least_estimate(similar: float, width: int, options: SketchOptions) -> float:
-    """Return the least estimated resemblance of two texts with an edit similarity.
-
-    In two texts of n words with similarity s, (1 − s)·n words of each have no match, and each affects up to w
-    shingles. So the resemblance is at least (1 − w(1 − s))/(1 + w(1 − s)), if no two edits are adjacent.
-    Three standard errors are subtracted for the estimate.
-    """
-    spoiled = min(1.0, width * (1 - similar))
-    worst = (1 - spoiled) / (1 + spoiled)
-    return max(0.0, worst - 3 * standard_error(worst, options.values, options.bits))
 
 
 class PairVerdicts(NamedTuple):

@@ -7,16 +7,15 @@ of the words replaced: the first are copies by their signatures, the second by t
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from bench.corpora import Vocabulary
 from bench.groups.stored import count, engines, fill, merged
 from bench.server_indices import actions
-from bench.table import Row
+from bench.table import Row, percentiles
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.intent_index import intents_name
@@ -128,8 +127,8 @@ def _singles(gates: Sequence[Gate], given: Sequence[JSON], note: str) -> Iterato
     of, more = ("one gate", "") if len(gates) == 1 else (f"{len(gates)} gates", f", {len(gates)} gates")
     who = f"{_CALLERS} callers of {of}, one document each; {note}"
     yield Row(f"decisions one at a time{more}", len(times) / seconds, "documents/s", who)
-    for share in (50, 99):
-        yield Row(f"a decision, p{share}{more}", float(np.percentile(times, share)) * 1e3, "ms", who)
+    for row in percentiles("a decision", times, (50, 99), who):
+        yield replace(row, name=row.name + more)
 
 
 def _batches(gate: Gate, given: Sequence[JSON], note: str) -> Iterator[Row]:

@@ -5,10 +5,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from time import perf_counter, process_time
 
-import numpy as np
-
 from bench.groups.stored import INDEX, SCHEME, count, engines, fill, prints
-from bench.table import Row
+from bench.table import Row, percentiles
 from shinglefold.contracts.engine import Engine
 from shinglefold.model.values import Fingerprint
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
@@ -56,8 +54,7 @@ def _singles(
         search.find(INDEX, one)
         times.append(perf_counter() - start)
     spent = (process_time() - own) / len(asked) * 1e3
-    for share in (50, 95):
-        yield Row(f"similar by {what}, p{share}", float(np.percentile(times, share)) * 1e3, "ms", note)
+    yield from percentiles(f"similar by {what}", times, (50, 95), note)
     yield Row(f"similar by {what}, CPU of the caller", spent, "ms", note)
 
 

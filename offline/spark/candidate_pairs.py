@@ -16,9 +16,9 @@ from shinglefold.model.values import Int64s
 from shinglefold.offline.spark.arrow_arrays import Column, compute, matrix, numbers, run_starts
 from shinglefold.offline.spark.session import Batch, Frame, StageStore, totals
 from shinglefold.options.validation import check_int
-from shinglefold.sketch.b_bit_minhash import length_ratio, packed_size
+from shinglefold.sketch.b_bit_minhash import least_estimate, length_ratio, packed_size
 from shinglefold.sketch.candidates import CHUNK, ragged
-from shinglefold.sketch.verification import PairVerifier, Texts, Words, least_estimate
+from shinglefold.sketch.verification import PairVerifier, Texts, Words
 
 _SCHEMA = "a long, b long, held long"
 

@@ -17,10 +17,10 @@ from shinglefold.sketch.b_bit_minhash import (
     bit_planes,
     differing,
     estimate,
+    least_estimate,
     length_ratio,
     standard_error,
 )
-from shinglefold.sketch.verification import least_estimate
 
 Mask = NDArray[np.bool_]
 #: The number of rows compared at a time, so that intermediate results stay in the processor's cache.

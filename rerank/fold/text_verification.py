@@ -20,7 +20,7 @@ from shinglefold.model.values import split_digest, text_digest
 from shinglefold.rerank.fold.uncertain_pairs import Pair, hopeful_estimate
 from shinglefold.rerank.hits import Hit, joined_texts, language_code, stored_value
 from shinglefold.rerank.index_fields import mapped_at
-from shinglefold.sketch.sketcher import digests
+from shinglefold.sketch.sketcher import token_digests
 from shinglefold.sketch.verification import DecidedBy, Texts, Words, alike_by_text, text_decided_by
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class _Dictionaries:
         if new:
             each = [text for text, _ in new.values()], [language or None for _, language in new.values()]
             batch = self.both[1].hash_batch(*each)
-            made = dict(zip(new, digests(batch.hashes, batch.offsets), strict=True))
+            made = dict(zip(new, token_digests(batch.hashes, batch.offsets), strict=True))
             _add_to_cache(self._digests, made, _DECIDED)
             known |= made
         return [known[key] for key in keys]

@@ -14,8 +14,7 @@ from shinglefold.rerank.fold.clustering import Group
 from shinglefold.rerank.fold.matcher import UncertaintyBand
 from shinglefold.rerank.hits import FingerprintColumns
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.sketch.b_bit_minhash import agreement_rows
-from shinglefold.sketch.verification import least_estimate
+from shinglefold.sketch.b_bit_minhash import agreement_rows, least_estimate
 
 #: Two hits of a page by their positions, in ascending order.
 Pair = tuple[int, int]

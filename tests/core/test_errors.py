@@ -5,7 +5,7 @@ import re
 import pytest
 
 from shinglefold import errors
-from shinglefold.errors import MissingExtra, SchemeMismatch, ShinglefoldError
+from shinglefold.errors import MissingExtra, RecipeMismatch, Refused, SchemeMismatch, ShinglefoldError
 
 CLASSES = {
     name: cls
@@ -31,7 +31,13 @@ def test_every_error_has_one_root():
 
 
 @pytest.mark.parametrize(
-    "error", [MissingExtra("ru", "Russian"), SchemeMismatch("sf1-a", "sf1-b", "the index", "Run it again.")]
+    "error",
+    [
+        MissingExtra("ru", "Russian"),
+        SchemeMismatch("sf1-a", "sf1-b", "the index", "Run it again."),
+        RecipeMismatch("the pipeline", "one", "another", "the index", "Run it again."),
+        Refused("It resembles another", "7", 0.9, 3),
+    ],
 )
 def test_errors_travel_between_processes(error):
     again = pickle.loads(pickle.dumps(error))

@@ -11,7 +11,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.rerank.fold.matcher import Matcher, length_bounds
 from shinglefold.rerank.hits import FingerprintReader
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.sketch.b_bit_minhash import agreement_matrix, length_ratio, pack
+from shinglefold.sketch.b_bit_minhash import agreement_rows, length_ratio, pack
 
 
 def random_window(rng, scheme, count):
@@ -50,7 +50,7 @@ def test_no_pair_at_the_threshold_is_missed(values, bits, least, windows):
     matching = 0
     for _ in range(windows):
         rows = random_window(rng, scheme, 8)
-        table = agreement_matrix(rows, bits, values) >= matcher.need
+        table = np.array([agreement_rows(row[None], rows, bits, values) for row in rows]) >= matcher.need
         np.fill_diagonal(table, False)
         assert (everyone(matcher, prints_of(rows, scheme)) == table).all()
         matching += int(table.sum())

@@ -9,17 +9,17 @@ from support.sketches import batch, random_tokens, revisions, sketcher
 
 from shinglefold.model.scheme import Decision, SketchOptions
 from shinglefold.sketch.all_pairs import find_leaders, find_pairs, iter_pairs
-from shinglefold.sketch.b_bit_minhash import agreement, estimate, length_ratio
+from shinglefold.sketch.b_bit_minhash import agreement_rows, estimate, length_ratio
 from shinglefold.sketch.candidates import nominate
 from shinglefold.sketch.clustering import leader_clusters
-from shinglefold.sketch.sketcher import Sketcher
+from shinglefold.sketch.sketcher import Sketcher, token_digests
 
 
 def columns(tool, documents, widths=None):
     """What find_pairs wants of a collection."""
     hashes, offsets = batch(documents)
     found = tool.sketch(hashes, offsets, widths)
-    parts = tool.supershingles(found), tool.signatures(found), found.shingles, tool.digests(hashes, offsets)
+    parts = tool.supershingles(found), tool.signatures(found), found.shingles, token_digests(hashes, offsets)
     return parts, found.valid
 
 
@@ -27,7 +27,7 @@ def brute_force(parts, valid, options, decision):
     groups, signatures, shingles, digests = parts
     pairs = {}
     for a in range(len(digests)):
-        agreeing = agreement(signatures[a], signatures, options.bits, options.values)
+        agreeing = agreement_rows(signatures[a : a + 1], signatures, options.bits, options.values)
         estimates, _ = estimate(agreeing, options.values, options.bits)
         for b in range(a + 1, len(digests)):
             if digests[a] and digests[a] == digests[b]:

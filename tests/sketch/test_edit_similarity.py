@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shinglefold.model.scheme import SketchOptions
-from shinglefold.sketch.verification import LONGEST, Texts, Words, alike_by_text, least_estimate, similarity
+from shinglefold.sketch.b_bit_minhash import least_estimate
+from shinglefold.sketch.verification import LONGEST, Texts, Words, alike_by_text, similarity
 
 SEQUENCES = st.lists(st.integers(0, 5), max_size=30)
 

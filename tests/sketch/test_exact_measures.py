@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from support.sketches import batch, random_tokens
 
 from shinglefold.sketch.shingles import containment, resemblance, sorensen
-from shinglefold.sketch.sketcher import digests
+from shinglefold.sketch.sketcher import token_digests
 
 sets = st.sets(st.integers(0, 60) | st.just(2**64 - 1))
 
@@ -32,7 +32,7 @@ def test_a_part_is_contained_in_the_whole_but_does_not_equal_it():
 @given(st.lists(st.lists(st.integers(0, 2), max_size=5), max_size=8))
 def test_digests_are_equal_exactly_where_the_tokens_are(documents):
     letters = random_tokens(1, 3)
-    found = digests(*batch([letters[np.array(document, np.int64)] for document in documents]))
+    found = token_digests(*batch([letters[np.array(document, np.int64)] for document in documents]))
     for one, of_one in zip(documents, found, strict=True):
         assert len(of_one) == (12 if len(one) >= 2 else 0)
         for other, of_other in zip(documents, found, strict=True):
@@ -41,4 +41,6 @@ def test_digests_are_equal_exactly_where_the_tokens_are(documents):
 
 def test_a_digest_does_not_depend_on_its_neighbours():
     documents = [random_tokens(seed, 10 * seed) for seed in range(5)]
-    assert digests(*batch(documents)) == [digests(*batch([document]))[0] for document in documents]
+    assert token_digests(*batch(documents)) == [
+        token_digests(*batch([document]))[0] for document in documents
+    ]

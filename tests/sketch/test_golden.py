@@ -16,7 +16,7 @@ import pytest
 from support.sketches import batch
 
 from shinglefold.model.scheme import ALGORITHM, PRESETS
-from shinglefold.sketch.sketcher import Sketcher
+from shinglefold.sketch.sketcher import Sketcher, token_digests
 
 FOLDER = Path(__file__).parent / "golden"
 FREEZE = bool(os.environ.get("SHINGLEFOLD_FREEZE"))
@@ -57,7 +57,7 @@ def sketched(name):
     rows = zip(
         texts,
         found.shingles.tolist(),
-        tool.digests(hashes, offsets),
+        token_digests(hashes, offsets),
         tool.keywords(found),
         tool.signatures(found),
         found.valid.tolist(),

@@ -10,6 +10,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from shinglefold.documents import well_formed
+
 _ISO = re.compile(
     r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?"
     r"(Z|[+-]\d{2}:?\d{2})?)?)?)?"
@@ -210,17 +212,6 @@ def are_short_strings(field: Field, values: Sequence[object]) -> bool:
         return whole.isascii() or len(whole.encode()) <= most
     except UnicodeEncodeError:
         return False
-
-
-def well_formed(text: str) -> str:
-    """Return the text with lone surrogates replaced, because tantivy needs valid Unicode."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
 
 
 def _string(_: Field, value: object) -> str:

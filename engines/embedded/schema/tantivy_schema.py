@@ -11,8 +11,9 @@ from typing import Any, cast
 
 import tantivy
 
+from shinglefold.documents import well_formed
 from shinglefold.engines.embedded.schema.catalog import Catalog
-from shinglefold.engines.embedded.schema.field_types import SEARCHED, well_formed
+from shinglefold.engines.embedded.schema.field_types import SEARCHED
 from shinglefold.errors import (
     ConfigError,
     EngineError,

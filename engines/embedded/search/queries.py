@@ -10,6 +10,7 @@ from typing import Any
 
 import tantivy
 
+from shinglefold.documents import well_formed
 from shinglefold.engines.embedded.schema.field_types import (
     Field,
     FieldKind,
@@ -17,7 +18,6 @@ from shinglefold.engines.embedded.schema.field_types import (
     are_short_strings,
     parse_date,
     to_index,
-    well_formed,
 )
 from shinglefold.engines.embedded.schema.requests import (
     check_options,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import tantivy
 
 from shinglefold.contracts.exclusive_writes import PreparedDocument, SourceAndHead, WordsOf
-from shinglefold.documents import items, plain_json
+from shinglefold.documents import items, plain_json, well_formed
 from shinglefold.engines.embedded.schema.catalog import Catalog, definition_for
 from shinglefold.engines.embedded.schema.field_types import (
     Field,
@@ -25,7 +25,6 @@ from shinglefold.engines.embedded.schema.field_types import (
     are_short_strings,
     is_short_keyword,
     to_index,
-    well_formed,
 )
 from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES, SOURCE, Analysis
 from shinglefold.engines.embedded.store.record_files import Heads, read_head

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import tantivy
 
+from shinglefold.documents import well_formed
 from shinglefold.engines.embedded.schema.catalog import Catalog
-from shinglefold.engines.embedded.schema.field_types import well_formed
 from shinglefold.engines.embedded.schema.tantivy_schema import TANTIVY, translate_errors
 from shinglefold.engines.embedded.store.checksums import (
     META,
