@@ -116,7 +116,7 @@ def _transport_class(kind: type) -> type:
 
 
 def through_function(given: Any, door: Any, perform: Any) -> Any:  # noqa: ANN401 - the clients' own types
-    """Return a transport that sends by ``perform`` and shares all else with the given one."""
+    """Return a transport that sends by ``perform`` and shares everything else with the given one."""
     made: Any = object.__new__(_transport_class(type(given)))
     made.__dict__ = given.__dict__
     made.shinglefold_door, made.shinglefold_perform = door, perform
@@ -279,7 +279,7 @@ class _AsyncFoldingTransport(_FoldingTransport):
             twin = self._twin()
             return await asyncio.to_thread(twin.tiebreaker)
         if isinstance(request, Admit):
-            # A gate has a thread of its own, so that it goes on when its caller is cancelled.
+            # A gate has its own thread, so it continues when its caller is cancelled.
             return await asyncio.to_thread(self._gates.admit, self._twin(), request)
         if isinstance(request, Call | _Unchanged):
             return await request.on(self.engine)

@@ -1,4 +1,4 @@
-"""What searches say about folding, and what callers are told of pages that are not as they asked.
+"""What searches say about folding, and the warnings about pages that differ from the request.
 
 Pages have the reason why they are unfolded, and a total that tells where they end.
 """

@@ -1,4 +1,4 @@
-"""The steps of a folded search: what is known of the index, the page, and what to do if it can't fold."""
+"""The steps of a folded search: the knowledge of the index, the page, and the fallback if it can't fold."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
@@ -173,7 +173,7 @@ class SearchSteps(Generic[Driven]):
         return (options.on_trouble or self._on_trouble) == "raise"
 
     def _folded(self, request: SearchRequest) -> Steps[JSON]:
-        """Fold by what is known of the index; if the engine contradicts it or fails, do both once more."""
+        """Fold by the cached knowledge of the index; if that fails, read it again and retry once."""
         facts = yield from self._facts(request)
         try:
             return (yield from self._page(request, facts))
@@ -196,7 +196,7 @@ class SearchSteps(Generic[Driven]):
         raise Unfoldable(problem)
 
     def _facts(self, request: SearchRequest, *, renew: bool = False) -> Steps[IndexFacts]:
-        """Return what is known of the index; tell of an index whose hits stand alone."""
+        """Return the knowledge of the index; warn of an index whose hits are shown alone."""
         facts = yield from self._knowledge.facts(request.index, request.options, request.body, renew=renew)
         if facts.mismatch is not None:
             if self._is_strict(request.options):
@@ -205,7 +205,7 @@ class SearchSteps(Generic[Driven]):
         return facts
 
     def _page(self, request: SearchRequest, facts: IndexFacts) -> Steps[JSON]:
-        """Answer with a folded page; raise ``Outdated`` if hits contradict what is known of the index."""
+        """Answer with a folded page; raise ``Outdated`` if hits contradict what is cached about the index."""
         if request.options.mode == "window":
             return (yield from self._window(request, facts))
         native = ""

@@ -353,7 +353,7 @@ def foreign_content(document: Mapping[str, Any], field: str) -> str:
 
 
 def overwrite_refusal(document: Mapping[str, Any], field: str) -> str:
-    """Return an error message if a fingerprint would overwrite data of others in a field, else nothing."""
+    """Return an error message if a fingerprint would overwrite other data in a field, else ""."""
     content = foreign_content(document, field)
     another = 'keep fingerprints in another field (the setting "field", or setup --dedup-field)'
     return f"{content}, and would be lost: {another}" if content else ""

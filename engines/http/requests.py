@@ -56,7 +56,7 @@ T = TypeVar("T")
 Steps = Generator[Callable[[], Any], Any, T]
 _BULK_METADATA = ("_index", "_id", "routing", "if_seq_no", "if_primary_term", "pipeline")
 _UUID = "index.uuid"
-#: The settings that name ingest pipelines, and the name that stands for none.
+#: The settings that name ingest pipelines, and the value that means "no pipeline".
 _PIPELINES, _NO_PIPELINE = ("index.default_pipeline", "index.final_pipeline"), "_none"
 
 

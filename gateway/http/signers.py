@@ -32,7 +32,7 @@ _Documents = Sequence[tuple[str | None, Any]]
 
 
 class Signers:
-    """Runs slow work of writes: signing in processes, all else in threads.
+    """Runs slow work of writes: signing in processes, everything else in threads.
 
     Args:
         processes: 0 to sign in threads.

@@ -13,7 +13,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 #: Bytes of an answer that wait to be read. With more the connection is not read from.
 _MOST_WAITING = 262_144
-#: From so many bytes on the body of a request is written apart from its head.
+#: The size in bytes from which the body of a request is written separately from its head.
 _LONG_BODY = 65_536
 #: Bytes of the headers of an answer: engines send long warnings.
 _LONGEST_HEAD = 262_144

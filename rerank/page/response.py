@@ -69,7 +69,7 @@ def answer_page(reading: WindowReader) -> Steps[JSON]:
 def _stay(reading: WindowReader) -> Steps[None]:
     """Read under a point in time from now on, if the engine opens one.
 
-    Then all requests of the page see the same documents, whatever becomes of the index or of its alias.
+    Then all requests of the page see the same documents, even if the index is replaced meanwhile.
     """
     if reading.stays or not reading.keep_alive:
         return
