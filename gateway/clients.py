@@ -23,7 +23,7 @@ from shinglefold.runtime.sans_io import run, run_async
 from shinglefold.settings import load_settings
 
 Client = TypeVar("Client")
-#: Operations whose bodies are read as they were given.
+#: Operations whose bodies are read in the type that the client was given.
 _SEARCHES = ("search", "search_template")
 
 
@@ -40,8 +40,8 @@ def fold(
     """Return a client of the same class whose searches are folded and whose writes are signed.
 
     Searches with ``ext.dedup`` in the body are folded, as by ``shinglefold.open(client, index).search``.
-    What is written to an index that was set up gets its fingerprint. All else is sent unchanged. The given
-    client stays as it is, and shares its connections.
+    Documents written to an index that was set up get fingerprints. Other requests are sent unchanged. The
+    given client is not changed; both share its connections.
 
     Args:
         client: of opensearch-py 3, elasticsearch 8 or 9, blocking or asynchronous.

@@ -109,7 +109,7 @@ def with_dedup(body: Any, fold: bool | None = None) -> Any:  # noqa: ANN401 - JS
         return body
     ext = body.get("ext", {})
     if not isinstance(ext, Mapping) or (fold is None and "dedup" not in ext):
-        # The engine refuses what is no object in its own words.
+        # The engine itself refuses a body that is no object.
         return body
     others = {name: value for name, value in ext.items() if name != "dedup"}
     wished = others if fold is None else {**others, "dedup": fold}

@@ -209,7 +209,7 @@ class RemovalCounts:
 
 
 def plan_removal(engine: Engine, index: str, helpers: Sequence[str] = ()) -> Removal:
-    """Return what a removal would take away, without changing anything.
+    """Return what a removal would delete, without changing anything.
 
     Args:
         index: an index, an alias or a pattern.

@@ -237,7 +237,7 @@ class IndexKnowledge:
                 # Patterns may match nothing. The search itself says what it finds where no index is.
                 continue
             except EngineError:
-                # A search may still be answered; what was known is better than an error.
+                # A search may still be answered; the cached knowledge is better than an error.
                 if known is None:
                     raise
                 return known
@@ -257,7 +257,7 @@ class IndexKnowledge:
             check_fields(found.values(), str(index), named_fields(options), "ext.dedup")
             before = known.fields if known is not None and known.fields else set()
             facts.fields = wanted if len(before) > _MOST_KNOWN else wanted | before
-            # What was known of other sort keys may have changed.
+            # The types of other sort keys may have changed.
             facts.fields = {name for name in facts.fields if not name.startswith(_SORT)} | sort_name(body)
             facts.inexact = set() if _skips_exactly(found, body) else sort_name(body)
         return facts

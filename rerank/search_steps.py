@@ -58,7 +58,7 @@ _FINAL = (EngineUnavailable, AuthenticationFailed)
 
 @dataclass(slots=True)
 class _Loaded:
-    """What takes memory and says nothing of an index; ``stages`` are created when texts first decide."""
+    """Objects that need memory and fit every index; ``stages`` are created when texts first decide."""
 
     canonicalizer: "Canonicalizer | None"
     stages: "TextStages | None" = None
@@ -183,7 +183,7 @@ class SearchSteps(Generic[Driven]):
             problem = error
         self._grouped.doubt(request.index)
         renewed = yield from self._facts(request, renew=True)
-        # A server that failed, as when a node is lost, may answer now; what it refused it refuses again.
+        # A server that failed, as after the loss of a node, may answer now; a refusal would be repeated.
         failed = problem.__class__ is EngineError
         if failed or isinstance(problem, Outdated) or renewed.differs(facts):
             try:

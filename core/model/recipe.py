@@ -141,7 +141,7 @@ class Recipe:
             stored["grouping"] = dict(self.grouping)
         if self.profile:
             stored["profile"] = self.profile
-        # What a recipe leaves out, each index keeps as it is.
+        # Each index keeps the options that a recipe leaves out.
         noted = {"fold": self.fold, "gate": self.gate}
         return stored | {name: value for name, value in noted.items() if value is not None}
 

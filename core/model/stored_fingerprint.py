@@ -1,4 +1,4 @@
-"""Reading stored fingerprints from sources and hits, singly or as columns; and what else is in the field."""
+"""Reading stored fingerprints from sources and hits, singly or as columns; other content of the field."""
 
 from binascii import a2b_base64
 from collections import Counter
@@ -334,7 +334,7 @@ def placeholder_query(field: str) -> JSON:
 
 
 def foreign_content(document: Mapping[str, Any], field: str) -> str:
-    """Describe data of others in the fingerprint field of a document; return nothing if there is none.
+    """Describe other data in the fingerprint field of a document; return "" if there is none.
 
     A damaged or forged fingerprint does not count: it is replaced.
 

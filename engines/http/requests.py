@@ -61,7 +61,7 @@ _PIPELINES, _NO_PIPELINE = ("index.default_pipeline", "index.final_pipeline"), "
 
 
 class HttpRequests(ABC):
-    """A client, what its errors mean, and the requests that both kinds of engine send through it.
+    """A client, the translation of its errors, and the requests that both kinds of engine send through it.
 
     A subclass for a product sends each request through the client. The client may block or be awaited.
 

@@ -34,7 +34,7 @@ _SHORT_LINE, _SHORT_HEAD = 3_000, 6_000
 _NEXT_PLACE_SECONDS = 0.25
 #: Seconds for which an idle connection stays open.
 _IDLE_SECONDS = 15.0
-#: Methods whose requests may run twice, and those that need not announce that they have no body.
+#: Methods whose requests may be repeated, and those that send no Content-Length without a body.
 _IDEMPOTENT = frozenset(("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"))
 _WITHOUT_BODY = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
 

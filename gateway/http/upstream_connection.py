@@ -122,7 +122,7 @@ class UpstreamResponse:
         self._until_end = not framed
 
     def on_body(self, part: bytes) -> None:
-        """Take a part of the body; read no more while much waits."""
+        """Take a part of the body; pause reading while much is unsent."""
         self._parts.append(part)
         self._waiting += len(part)
         if self._waiting > _MOST_WAITING:
@@ -296,7 +296,7 @@ class UpstreamConnection(asyncio.Protocol):
             if chunked:
                 transport.write(b"0\r\n\r\n")
         except Exception as error:
-            # The caller left: the engine must not take what came for the whole.
+            # The caller disconnected: the engine must not take a part of the body for the whole.
             self._fail(error)
             self.close()
 

@@ -40,7 +40,7 @@ from shinglefold.sketch import connected
 #: The number of hits compared with each other at a time.
 BLOCK = 1000
 _log = logging.getLogger("shinglefold.rerank.fold.clustering")
-#: Options that decide what folds, or what is read, and that only a search can heed.
+#: Options that need a search, so ``collapse`` refuses them.
 _OF_SEARCHES = ("verify", "mode", "fold", "cursor", "members_from")
 
 

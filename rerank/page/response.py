@@ -140,7 +140,7 @@ def _answer_page(reading: WindowReader) -> Steps[JSON]:
 
 
 def _completions(reading: WindowReader) -> Steps[JSON]:
-    """Return what the request suggests if completions are among it, which a window can't return; else {}."""
+    """Return the suggesters of a request that has completions, which a window can't return; else {}."""
     body = completions_body(reading.body)
     if body is None or not (reading.cursor is None or reading.cursor.fresh):
         return {}

@@ -99,7 +99,7 @@ class ServerFolding:
             yield f"{_REFUSED} verify by text, or max_window above {_MOST}"
 
     def _reason(self, error: EngineError) -> str:
-        """Return why the cluster did not fold; what is wrong with the request the next one says, too."""
+        """Return why the cluster did not fold. An invalid request fails again in the next mode."""
         if not _lacks_plugin(error):
             return str(error)
         self._absent = monotonic()

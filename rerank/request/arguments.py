@@ -156,7 +156,7 @@ def _is_part(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class InnerHits:
-    """One ``inner_hits`` object: which hits of a group are shown under a name, and what of them.
+    """One ``inner_hits`` object: which hits of a group are attached under a name, and which parts of them.
 
     ``start``, ``size``: the engines' ``from`` and ``size``, counted among all hits of the group, the
     representative included. ``source``: a ``_source`` filter within that of the request. ``search``: the
