@@ -108,7 +108,7 @@ def _close(gate: Gate, context: Context) -> None:
     """Close a gate without waiting for documents that are being decided."""
 
     def close() -> None:
-        # Other gates clear what it leaves.
+        # If it fails, other gates remove its intents.
         with suppress(ShinglefoldError):
             gate.close()
 

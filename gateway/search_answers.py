@@ -25,8 +25,8 @@ from shinglefold.rerank.page.response import KEY
 def with_reachable_total(page: JSON, body: Mapping[str, Any], parameters: Mapping[str, Any]) -> JSON:
     """Return a folded page whose ``hits.total`` is at most the number of hits that its pages show.
 
-    Who did not ask for folding may ask for pages until ``hits.total`` hits came, and an empty page does not
-    end that. While more pages follow and groups are not all counted, the total stays the engine's. A total
+    A program that did not ask for folding may request pages until it has ``hits.total`` hits, even after an
+    empty page. While more pages follow and groups are not all counted, the total stays the engine's. A total
     that changes is kept in ``dedup.hits_total``.
     """
     told, total = page.get(KEY), page["hits"].get("total")
@@ -64,7 +64,7 @@ def marked(answer: JSON, body: JSON | None, parameters: Mapping[str, Any], reaso
 def with_folding(operation: str, request: RestRequest, *, fold: bool | None) -> RestRequest:
     """Return a search with ``dedup`` set to false (False), or without folding options (None)."""
     if any(map(names_twice, read_lines(request.body or b""))):
-        # The engine refuses it, and what is made of it here would not show why.
+        # The engine refuses duplicate keys with the reason, which a changed body would hide.
         return request
     try:
         if operation in ("search", "search_template"):

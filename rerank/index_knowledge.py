@@ -234,7 +234,7 @@ class IndexKnowledge:
             try:
                 each = yield from mappings_of_each(name)
             except IndexMissing:
-                # Patterns may match nothing. The search itself says what it finds where no index is.
+                # A pattern may match nothing. The search itself reports a missing index.
                 continue
             except EngineError:
                 # A search may still be answered; the cached knowledge is better than an error.

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage, TextStages
 
 Driven = TypeVar("Driven", Engine, AsyncEngine)
-#: What the engine would answer to the request itself, too.
+#: Errors that the engine's own page would have, too.
 _FINAL = (EngineUnavailable, AuthenticationFailed)
 
 
@@ -368,7 +368,7 @@ class SearchSteps(Generic[Driven]):
 
 
 def _check_forms(body: Mapping[str, Any], fields: Sequence[str]) -> None:
-    """Refuse hits that come as a request wants them without the stored values of what folding reads."""
+    """Refuse a request that returns a field of folding in another form than its stored values."""
     if (name := in_other_form(body, fields)) is not None:
         raise Unfoldable(
             ConfigError(

@@ -254,7 +254,7 @@ class GatewayApp:
                     await send({"type": "http.response.body", "body": chunk, "more_body": more})
                 return
             except OSError as error:
-                # The server closes the connection, so that nobody takes the answer for a whole one.
+                # The server closes the connection, so no client takes the answer for a complete one.
                 self.parts.metrics.failed("cut off")
                 _log.warning("upstream ended an answer too early: %s", type(error).__name__)
                 return

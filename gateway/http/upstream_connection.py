@@ -262,7 +262,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End what waits."""
+        """End the requests and responses that wait."""
         self.closed = True
         if self._sending is not None:
             self._sending.cancel()

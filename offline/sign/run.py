@@ -178,7 +178,7 @@ class SignJob:
     """Sources, signer and target of a run.
 
     ``target``: a file, or an open stream. ``identity``: see ``run_journal.identity``. ``prefixes``: prefixes
-    of the ids of pages, by the number of their source. ``restart``: discard what an earlier run left.
+    of the ids of pages, by the number of their source. ``restart``: discard the output of an earlier run.
     """
 
     sources: tuple[str, ...]

@@ -89,7 +89,7 @@ def collapse(
     Signatures decide, since no texts are read. A warning is logged if no hit has a fingerprint.
 
     Raises:
-        ConfigError: the options are not valid, or only a search can heed them, as ``verify`` by text.
+        ConfigError: the options are not valid, or they need a search, such as ``verify`` by text.
 
     Cost: about 1 ms for 200 hits, 3 to 9 ms for 1,000.
     """

@@ -85,7 +85,7 @@ def check_search_arguments(engine: object, canonicalizer: object, seal: object, 
 
 
 def checked_searches(searches: Iterable[Search]) -> list[Search]:
-    """Return searches as a list; refuse what is no pair of an index and a body."""
+    """Return searches as a list; refuse anything but pairs of an index and a body."""
     if isinstance(searches, Mapping | str):
         raise ConfigError("one search instead of a list of searches; give [(index, body), …]")
     if not isinstance(searches, Iterable):
