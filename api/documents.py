@@ -69,7 +69,7 @@ def named_searches(name: str, bodies: Iterable[Mapping[str, Any]]) -> list[tuple
 
 
 def text_watch(pipeline: Pipeline, recipe: Recipe, documents: Iterable[Mapping[str, Any]] = ()) -> FieldWatch:
-    """Return what records whether documents have the fields that fingerprints are made of."""
+    """Return a watch that records whether documents have the fields that fingerprints are made of."""
     watch = FieldWatch(raw_fields(pipeline.steps, recipe.field))
     for _ in watch.watch(documents):
         pass

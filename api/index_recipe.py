@@ -158,7 +158,7 @@ class MissingWords:
 
 
 def words_of_index(scheme: Scheme) -> Canonicalizer | MissingWords:
-    """Return what the words of an embedded index are searched by; see ``search_canonicalizer``.
+    """Return the canonicalizer for the words of an embedded index; see ``search_canonicalizer``.
 
     Stored fingerprints are compared without it, so another version of a language is no error yet.
     """

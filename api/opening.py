@@ -96,7 +96,7 @@ def _open_with_recipe(where: Any, index: str, options: IndexOptions) -> tuple[En
 
 
 def _call(name: str, index: str, **_: object) -> str:
-    """Return the call of this module that does what a command does."""
+    """Return the call of this module that is equivalent to a command."""
     calls = {"setup": f'shinglefold.setup(…, {index!r}, text=["title", "body"])'}
     return calls.get(name, f"shinglefold.open(…, {index!r}).{name}()")
 

@@ -99,7 +99,7 @@ class ConfigError(ShinglefoldError):
         return nearest(name, known)
 
 
-#: What people write for a code of ISO 639-1: countries, and codes of three letters.
+#: Common mistakes for a code of ISO 639-1: codes of countries, and codes of three letters.
 _LANGUAGES = {
     "ua": "uk", "ukr": "uk", "cn": "zh", "tw": "zh", "hk": "zh", "zho": "zh", "chi": "zh",
     "rus": "ru", "eng": "en", "gb": "en", "us": "en",
@@ -361,7 +361,7 @@ def refuse_small_windows(answer: Mapping[str, Any]) -> None:
 
 
 def refuse_rejected_hits(answer: Mapping[str, Any]) -> None:
-    """Raise if shards reject what a request returns of their hits, such as a script field that fails.
+    """Raise if shards reject a part of hits that the request returns, such as a script field that fails.
 
     Raises:
         UnsupportedQuery: a shard does.

@@ -23,7 +23,7 @@ from shinglefold.runtime.sans_io import run, run_async
 from shinglefold.settings import load_settings
 
 Client = TypeVar("Client")
-#: Operations whose bodies are read as they were given.
+#: Operations whose bodies are read in the type that the client was given.
 _SEARCHES = ("search", "search_template")
 
 
@@ -40,8 +40,8 @@ def fold(
     """Return a client of the same class whose searches are folded and whose writes are signed.
 
     Searches with ``ext.dedup`` in the body are folded, as by ``shinglefold.open(client, index).search``.
-    What is written to an index that was set up gets its fingerprint. All else is sent unchanged. The given
-    client stays as it is, and shares its connections.
+    Documents written to an index that was set up get fingerprints. Other requests are sent unchanged. The
+    given client is not changed; both share its connections.
 
     Args:
         client: of opensearch-py 3, elasticsearch 8 or 9, blocking or asynchronous.
@@ -116,7 +116,7 @@ def _transport_class(kind: type) -> type:
 
 
 def through_function(given: Any, door: Any, perform: Any) -> Any:  # noqa: ANN401 - the clients' own types
-    """Return a transport that sends by ``perform`` and shares all else with the given one."""
+    """Return a transport that sends by ``perform`` and shares everything else with the given one."""
     made: Any = object.__new__(_transport_class(type(given)))
     made.__dict__ = given.__dict__
     made.shinglefold_door, made.shinglefold_perform = door, perform
@@ -279,7 +279,7 @@ class _AsyncFoldingTransport(_FoldingTransport):
             twin = self._twin()
             return await asyncio.to_thread(twin.tiebreaker)
         if isinstance(request, Admit):
-            # A gate has a thread of its own, so that it goes on when its caller is cancelled.
+            # A gate has its own thread, so it continues when its caller is cancelled.
             return await asyncio.to_thread(self._gates.admit, self._twin(), request)
         if isinstance(request, Call | _Unchanged):
             return await request.on(self.engine)

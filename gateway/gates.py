@@ -28,7 +28,7 @@ from shinglefold.ingest.pipeline.pipeline import Outcome
 
 #: The most open gates of one client.
 _MOST = 16
-#: What may be said about a write that a gate decides; all else is refused by name.
+#: The parameters that a write through a gate accepts; others are refused by name.
 _KNOWN = frozenset(
     (
         *("_index", "_id", "routing", "_routing", "refresh", "timeout", "op_type", "pretty", "human"),
@@ -78,7 +78,7 @@ class OpenGates:
             except EngineUnavailable:
                 raise
             except EngineError:
-                # Its index was replaced or set up anew, or this process is a fork.
+                # Its index was replaced or set up again, or this process is a fork.
                 with self._lock:
                     if self._gates.get(key, (None,))[0] is gate:
                         _close(*self._gates.pop(key))
@@ -108,7 +108,7 @@ def _close(gate: Gate, context: Context) -> None:
     """Close a gate without waiting for documents that are being decided."""
 
     def close() -> None:
-        # Other gates clear what it leaves.
+        # If it fails, other gates remove its intents.
         with suppress(ShinglefoldError):
             gate.close()
 

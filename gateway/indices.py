@@ -276,7 +276,7 @@ class KnownIndices:
                 # A role may know the alias only.
                 return None
             stored = self._new_target(stored_in, headers, found, found, when)
-        # What was read of another index says nothing of the document here.
+        # The fingerprint fits, unless the recipe was read from another index.
         if stored is not None and stored.recipe == index.recipe and index.stored_in == index.name:
             return None
         self._targets.drop(index.name, headers)

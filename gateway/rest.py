@@ -88,7 +88,7 @@ class Work:
     function: Callable[[], Any]
 
 
-#: Says that what follows takes its time, such as comparing texts.
+#: Announces slow work, such as comparing texts.
 TAKES_TIME = Work(lambda: None)
 
 

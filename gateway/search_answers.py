@@ -1,4 +1,4 @@
-"""What searches say about folding, and what callers are told of pages that are not as they asked.
+"""What searches say about folding, and the warnings about pages that differ from the request.
 
 Pages have the reason why they are unfolded, and a total that tells where they end.
 """
@@ -25,8 +25,8 @@ from shinglefold.rerank.page.response import KEY
 def with_reachable_total(page: JSON, body: Mapping[str, Any], parameters: Mapping[str, Any]) -> JSON:
     """Return a folded page whose ``hits.total`` is at most the number of hits that its pages show.
 
-    Who did not ask for folding may ask for pages until ``hits.total`` hits came, and an empty page does not
-    end that. While more pages follow and groups are not all counted, the total stays the engine's. A total
+    A program that did not ask for folding may request pages until it has ``hits.total`` hits, even after an
+    empty page. While more pages follow and groups are not all counted, the total stays the engine's. A total
     that changes is kept in ``dedup.hits_total``.
     """
     told, total = page.get(KEY), page["hits"].get("total")
@@ -64,7 +64,7 @@ def marked(answer: JSON, body: JSON | None, parameters: Mapping[str, Any], reaso
 def with_folding(operation: str, request: RestRequest, *, fold: bool | None) -> RestRequest:
     """Return a search with ``dedup`` set to false (False), or without folding options (None)."""
     if any(map(names_twice, read_lines(request.body or b""))):
-        # The engine refuses it, and what is made of it here would not show why.
+        # The engine refuses duplicate keys with the reason, which a changed body would hide.
         return request
     try:
         if operation in ("search", "search_template"):
@@ -109,7 +109,7 @@ def with_dedup(body: Any, fold: bool | None = None) -> Any:  # noqa: ANN401 - JS
         return body
     ext = body.get("ext", {})
     if not isinstance(ext, Mapping) or (fold is None and "dedup" not in ext):
-        # The engine refuses what is no object in its own words.
+        # The engine itself refuses a body that is no object.
         return body
     others = {name: value for name, value in ext.items() if name != "dedup"}
     wished = others if fold is None else {**others, "dedup": fold}

@@ -71,7 +71,7 @@ class _Template:
 class _OneSearch:
     """One of several searches: its header, its body, and whether it is to be folded.
 
-    ``template``: as which it is sent, if nothing in it changes.
+    ``template``: the original template, which is sent if the search is not changed.
     """
 
     header: JSON

@@ -1,6 +1,6 @@
 """Candidate search: one search for a whole batch, by all of its supershingles and text digests.
 
-``StoredDocuments`` answers with it what the protocol of the gate searches.
+``StoredDocuments`` uses it to answer the searches of the gate's protocol.
 """
 
 import operator

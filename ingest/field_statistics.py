@@ -250,7 +250,7 @@ def _ends_with_tag(text: str) -> bool:
 
 
 def _held(document: Mapping[str, Any], fields: Sequence[str]) -> list[str]:
-    """Return the fields that have a value, which may become text in a pipeline if it is none."""
+    """Return the fields that have a value; a pipeline may turn it into text."""
     return [name for name in fields if get(document, name) not in (MISSING, None, "")]
 
 
@@ -263,7 +263,7 @@ def _plain_texts(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _is_copied(name: str, texts: Sequence[Mapping[str, str]], own: Sequence[str]) -> bool:
-    """Return whether most texts of a field begin like a passage of what is read anyway."""
+    """Return whether most texts of a field begin like a passage of a field that is read."""
     pairs = [(some[name][:_BEGINNING], text) for some, text in zip(texts, own, strict=True) if some.get(name)]
     return 2 * sum(beginning in text for beginning, text in pairs) > len(pairs)
 

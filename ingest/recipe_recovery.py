@@ -146,7 +146,7 @@ def _default_definitions(signed: Sequence[_SignedDocument], field: str) -> Itera
     names = string_fields([one.document for one in signed])[:_FIELDS]
     keywords = any("supershingles" in one.parts for one in signed)
     passages = any(PASSAGES in one.parts for one in signed)
-    # Which fields are among the facts, nobody can tell from a hash.
+    # A hash does not show which fields are among the facts.
     stated = any(FACTS_MARK in one.print.digest for one in signed)
     facts = [some for count in range(1, len(WORD_CLASSES) + 1) for some in combinations(WORD_CLASSES, count)]
     for fields in (TEXTS, *(some for count in (1, 2, 3) for some in permutations(names, count))):

@@ -59,7 +59,7 @@ class BackfillOptions:
     ``field``: the fingerprint field. ``part``: the part of the index. ``only_missing``: read only documents
     without a fingerprint of the scheme. ``requests_per_second``: documents per second, 0 for no limit.
     ``checkpoint``: a file from which a later run resumes. ``workers``: processes, 0 for one per core.
-    ``allow_poorer``: go on if most fingerprints would be replaced by ones of far less text.
+    ``allow_poorer``: continue if most fingerprints would be replaced by ones of far less text.
     """
 
     field: str = FIELD

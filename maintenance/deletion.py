@@ -209,7 +209,7 @@ class RemovalCounts:
 
 
 def plan_removal(engine: Engine, index: str, helpers: Sequence[str] = ()) -> Removal:
-    """Return what a removal would take away, without changing anything.
+    """Return what a removal would delete, without changing anything.
 
     Args:
         index: an index, an alias or a pattern.
@@ -254,7 +254,7 @@ def carry_out_removal(
     """Carry out a removal: documents first, then recipes, templates and helpers.
 
     Other clients may write meanwhile: a document that changed is read again. An index keeps its recipe while
-    one of its documents keeps its fingerprint, so that the same call goes on with the rest.
+    one of its documents keeps its fingerprint, so the same call continues with the rest.
 
     Args:
         requests_per_second: documents read, and written, a second; 0 sets no limit.

@@ -192,7 +192,7 @@ def _number_repetitions(words: Uint64s) -> Uint64s:
 def _of_kinds(kinds: Int64s, a: _Kinds, b: _Kinds, most: int) -> tuple[Int64s, int]:
     """Return the pairs of elements of pairs of kinds, and how many there are without a limit.
 
-    Of kinds with too many, the first elements are paired, the second ones, and so on.
+    If two kinds have too many pairs, their first elements are paired, then the second ones, and so on.
     """
     ours, theirs = a.sizes[kinds[:, 0]], b.sizes[kinds[:, 1]]
     products = ours * theirs

@@ -103,7 +103,7 @@ class _Lane(Generic[Result]):
         self._outcome: list[Result | BaseException] = []
 
     def advance(self, answer: Any = None) -> Steps[None]:  # noqa: ANN401 - whatever an engine returns
-        """Send an answer or an error, and run to the next search; all else is yielded."""
+        """Send an answer or an error, and run to the next search; other requests are yielded."""
         self.search = None
         while True:
             try:

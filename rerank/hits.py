@@ -1,4 +1,4 @@
-"""Reads hits: values of a field, dates, stored fingerprints singly and as columns; and what answers lack."""
+"""Reads hits: values of a field, dates, stored fingerprints; and the missing parts of answers."""
 
 from base64 import b64encode
 from collections import Counter
@@ -266,7 +266,7 @@ class FingerprintReader:
         )
 
     def narrow(self, hit: Hit) -> Hit:
-        """Return a hit with what is read of it."""
+        """Return a hit with only the fields that folding reads."""
         if self._fields is None:
             return hit
         found = hit.get("fields") or _NOTHING

@@ -1,7 +1,7 @@
-"""What folded searches know of the indices that they search.
+"""The mappings and recipes of the indices that are searched, cached.
 
-The mappings behind a name are read once, and again after some seconds or when hits contradict them. What is
-kept of a name takes about 2 kB.
+The mappings behind a name are read once, and again after some seconds or when hits contradict them. A
+cached name takes about 2 kB.
 """
 
 import json
@@ -74,7 +74,7 @@ class Unfoldable(Exception):
 
 
 class Outdated(Exception):
-    """The hits of a search contradict what is known of its index."""
+    """The hits of a search contradict what is cached about its index."""
 
 
 @dataclass(eq=False, slots=True)
@@ -82,7 +82,7 @@ class IndexFacts:
     """What folded searches need of the mappings behind a name.
 
     ``scheme``, ``dedup``: scheme and field of the fingerprints. ``texts``: the fields from whose texts the
-    fingerprints of each index were made. ``mismatch``: what is wrong with an index whose hits stand alone.
+    fingerprints of each index were made. ``mismatch``: why hits of an index are shown alone.
     ``keywordless``, ``groupless``: an index without supershingles or group numbers, empty if there is none.
     ``fields``: fields that options named and that are there; None if the mappings may not be read.
     ``seen``: what hits may show without a contradiction: indices, other schemes, "" for no fingerprints.
@@ -112,7 +112,7 @@ class IndexFacts:
         return tuple(dict.fromkeys(name for names in self.texts.values() for name in names)) or TEXTS
 
     def differs(self, other: "IndexFacts") -> bool:
-        """Return whether a search may come out otherwise."""
+        """Return whether a search with the other knowledge may have another result."""
         return _decisive(self) != _decisive(other)
 
     def check(self, hits: Iterable[Hit], counts: FingerprintCounts | None = None) -> None:
@@ -181,7 +181,7 @@ class IndexKnowledge:
         *,
         renew: bool = False,
     ) -> Steps[IndexFacts]:
-        """Return what is known of an index; its mappings are read if they were not read lately.
+        """Return the knowledge of an index; its mappings are read again after some seconds.
 
         Args:
             body: the request, whose first sort key is looked up.
@@ -234,10 +234,10 @@ class IndexKnowledge:
             try:
                 each = yield from mappings_of_each(name)
             except IndexMissing:
-                # Patterns may match nothing. The search itself says what it finds where no index is.
+                # A pattern may match nothing. The search itself reports a missing index.
                 continue
             except EngineError:
-                # A search may still be answered; what was known is better than an error.
+                # A search may still be answered; the cached knowledge is better than an error.
                 if known is None:
                     raise
                 return known
@@ -257,7 +257,7 @@ class IndexKnowledge:
             check_fields(found.values(), str(index), named_fields(options), "ext.dedup")
             before = known.fields if known is not None and known.fields else set()
             facts.fields = wanted if len(before) > _MOST_KNOWN else wanted | before
-            # What was known of other sort keys may have changed.
+            # The types of other sort keys may have changed.
             facts.fields = {name for name in facts.fields if not name.startswith(_SORT)} | sort_name(body)
             facts.inexact = set() if _skips_exactly(found, body) else sort_name(body)
         return facts

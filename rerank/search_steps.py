@@ -1,4 +1,4 @@
-"""The steps of a folded search: what is known of the index, the page, and what to do if it can't fold."""
+"""The steps of a folded search: the knowledge of the index, the page, and the fallback if it can't fold."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
@@ -52,13 +52,13 @@ if TYPE_CHECKING:
     from shinglefold.rerank.fold.text_verification import TextStage, TextStages
 
 Driven = TypeVar("Driven", Engine, AsyncEngine)
-#: What the engine would answer to the request itself, too.
+#: Errors that the engine's own page would have, too.
 _FINAL = (EngineUnavailable, AuthenticationFailed)
 
 
 @dataclass(slots=True)
 class _Loaded:
-    """What takes memory and says nothing of an index; ``stages`` are created when texts first decide."""
+    """Objects that need memory and fit every index; ``stages`` are created when texts first decide."""
 
     canonicalizer: "Canonicalizer | None"
     stages: "TextStages | None" = None
@@ -173,7 +173,7 @@ class SearchSteps(Generic[Driven]):
         return (options.on_trouble or self._on_trouble) == "raise"
 
     def _folded(self, request: SearchRequest) -> Steps[JSON]:
-        """Fold by what is known of the index; if the engine contradicts it or fails, do both once more."""
+        """Fold by the cached knowledge of the index; if that fails, read it again and retry once."""
         facts = yield from self._facts(request)
         try:
             return (yield from self._page(request, facts))
@@ -183,7 +183,7 @@ class SearchSteps(Generic[Driven]):
             problem = error
         self._grouped.doubt(request.index)
         renewed = yield from self._facts(request, renew=True)
-        # A server that failed, as when a node is lost, may answer now; what it refused it refuses again.
+        # A server that failed, as after the loss of a node, may answer now; a refusal would be repeated.
         failed = problem.__class__ is EngineError
         if failed or isinstance(problem, Outdated) or renewed.differs(facts):
             try:
@@ -196,7 +196,7 @@ class SearchSteps(Generic[Driven]):
         raise Unfoldable(problem)
 
     def _facts(self, request: SearchRequest, *, renew: bool = False) -> Steps[IndexFacts]:
-        """Return what is known of the index; tell of an index whose hits stand alone."""
+        """Return the knowledge of the index; warn of an index whose hits are shown alone."""
         facts = yield from self._knowledge.facts(request.index, request.options, request.body, renew=renew)
         if facts.mismatch is not None:
             if self._is_strict(request.options):
@@ -205,7 +205,7 @@ class SearchSteps(Generic[Driven]):
         return facts
 
     def _page(self, request: SearchRequest, facts: IndexFacts) -> Steps[JSON]:
-        """Answer with a folded page; raise ``Outdated`` if hits contradict what is known of the index."""
+        """Answer with a folded page; raise ``Outdated`` if hits contradict what is cached about the index."""
         if request.options.mode == "window":
             return (yield from self._window(request, facts))
         native = ""
@@ -368,7 +368,7 @@ class SearchSteps(Generic[Driven]):
 
 
 def _check_forms(body: Mapping[str, Any], fields: Sequence[str]) -> None:
-    """Refuse hits that come as a request wants them without the stored values of what folding reads."""
+    """Refuse a request that returns a field of folding in another form than its stored values."""
     if (name := in_other_form(body, fields)) is not None:
         raise Unfoldable(
             ConfigError(

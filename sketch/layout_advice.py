@@ -15,7 +15,7 @@ from shinglefold.sketch.shingles import MAX_WIDTH
 
 #: How many unrelated documents a keyword may find by hash collisions, for each slot.
 _COLLISIONS = 0.01
-#: The most supershingles that a pair is asked to share.
+#: The most supershingles that a pair can be required to share.
 _MOST_SHARED = 4
 
 

@@ -192,7 +192,7 @@ def _joined(streams: Sequence[Iterator["Record"]]) -> Iterator["Record"]:
 
 
 def are_pages(sources: Sequence[str], options: "ReadOptions") -> bool:
-    """Return whether all sources are pages or texts, so that reading makes the documents of them."""
+    """Return whether all sources are HTML or text files, each of which is one document."""
     return options.format in ("html", "text") or all(is_page_source(one, options) for one in sources)
 
 

@@ -144,7 +144,7 @@ def index_warnings(
     from shinglefold.ingest.pipeline.steps import rerun_problems
 
     unsigned, named = summary.counts.get("without_signature", 0), bool(target.fields or target.pipeline)
-    # What this run made holds its documents only.
+    # An index that this run created holds its documents only.
     stripping = repeat_command(arguments, html=True, **({"recreate": True} if summary.made else {}))
     yield from text_warnings(watch, unsigned, named, target.take_text_from, stripping)
     yield from rerun_problems(pipeline.steps, recipe.field)
@@ -255,7 +255,7 @@ def text_warnings(
 
 
 def unstated_markup(markup: Mapping[str, int]) -> str:
-    """Return that fields hold HTML of which their documents say nothing.
+    """Return a message: fields hold HTML that their documents do not declare.
 
     Args:
         markup: in how many documents of a sample, by field.

@@ -82,7 +82,7 @@ def report_stop(stopped: str, invocation: "Invocation", *, anew: bool) -> int:
     """Write why a run with a checkpoint ended early and the command that continues it; return the exit code.
 
     Args:
-        anew: the index was replaced meanwhile, so that the next run starts from the beginning.
+        anew: the index was replaced meanwhile, so the next run starts from the beginning.
     """
     remark(f"stopped: {printable(invocation.hints().complete(stopped))}")
     purpose = "start again with the index that now has the name" if anew else "continue"

@@ -109,7 +109,7 @@ class Target:
         return self.setup_and_backfill(field=tuple(fields))
 
     def say_html(self) -> str:
-        """Return what makes stored documents say that they hold HTML, and signs them without their markup."""
+        """Return the commands that declare stored documents as HTML, and sign them without markup."""
         if not is_server(self.where):
             return self.rebuild_command(html=True)
         script = json.dumps({"script": f"ctx._source.{FORMAT} = 'html'"})

@@ -35,7 +35,7 @@ class TextFields(NamedTuple):
     other: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Check that fields that nobody named hold most of the text.
+        """Check that the default fields hold most of the text.
 
         Raises:
             ConfigError: other fields hold it.
@@ -47,7 +47,7 @@ class TextFields(NamedTuple):
 def text_fields(
     engine: Engine, target: Target, index: str, pipeline: "Pipeline", recipe: "Recipe"
 ) -> TextFields:
-    """Return what there is to say about the text fields of an index. Cost: one search for 50 documents."""
+    """Return messages about the text fields of an index. Cost: one search for 50 documents."""
     body = {"size": _SAMPLE, "query": {"bool": {"must_not": [placeholder_query(recipe.field)]}}}
     hits = engine.search(index, body)["hits"]["hits"]
     sources = [without_path(hit["_source"], recipe.field) for hit in hits]
@@ -86,7 +86,7 @@ def _about_documents(coverage: TextCoverage, target: Target, fields: Sequence[st
 def _about_mappings(
     mappings: Mapping[str, Any], target: Target, fields: Sequence[str], coverage: TextCoverage
 ) -> Iterator[str]:
-    """Yield what the mappings show about fields that are read and in no document."""
+    """Yield messages about fields that are read and occur in no document, by the mappings."""
     absent = [name for name in fields if name not in coverage.read]
     for name in absent:
         found = definition_of(mappings, name)

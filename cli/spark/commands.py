@@ -227,8 +227,7 @@ def read_command(
 ) -> int:
     """Write the fingerprints that an INDEX stores: _index, _id, _routing and _dedup, a row a document.
 
-    Nothing is written to the index. groups takes what comes out; numbers of groups are written by
-    shinglefold regroup.
+    Nothing is written to the index. groups reads the output; shinglefold regroup writes group numbers.
     """
     target = invocation.target(index, engine)
     with open_store(target) as store:

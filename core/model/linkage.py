@@ -19,7 +19,7 @@ def noted_linkage(grouping: Mapping[str, object]) -> Linkage:
 
 
 def linkage_note(linkage: Linkage) -> dict[str, str]:
-    """Return what an index notes of a linkage: nothing of the usual one."""
+    """Return the note that an index stores about a linkage: {} for the default."""
     return {} if linkage == LINKAGE else {"linkage": linkage}
 
 

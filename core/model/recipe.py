@@ -20,7 +20,7 @@ META_KEY = "shinglefold"
 DIFFERING = "shinglefold_differing"
 #: The default field of fingerprints. Queries that name no field leave out names that begin with "_".
 FIELD = "_dedup"
-#: What stored recipes and their pipelines mean that name none: earlier versions left their default out.
+#: The field of stored recipes and pipelines that name none: earlier versions omitted their default.
 _EARLIER_FIELD = "dedup"
 #: The fields that engines have in every index.
 _OF_ENGINES = frozenset(
@@ -141,12 +141,12 @@ class Recipe:
             stored["grouping"] = dict(self.grouping)
         if self.profile:
             stored["profile"] = self.profile
-        # What a recipe leaves out, each index keeps as it is.
+        # Each index keeps the options that a recipe leaves out.
         noted = {"fold": self.fold, "gate": self.gate}
         return stored | {name: value for name, value in noted.items() if value is not None}
 
     def with_notes_of(self, other: "Recipe") -> "Recipe":
-        """Return the recipe with what another one notes besides how fingerprints are made."""
+        """Return the recipe with the settings of another one that do not concern fingerprints."""
         return dataclasses.replace(
             self,
             groups=other.groups,

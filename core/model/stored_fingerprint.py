@@ -1,4 +1,4 @@
-"""Reading stored fingerprints from sources and hits, singly or as columns; and what else is in the field."""
+"""Reading stored fingerprints from sources and hits, singly or as columns; other content of the field."""
 
 from binascii import a2b_base64
 from collections import Counter
@@ -334,7 +334,7 @@ def placeholder_query(field: str) -> JSON:
 
 
 def foreign_content(document: Mapping[str, Any], field: str) -> str:
-    """Describe data of others in the fingerprint field of a document; return nothing if there is none.
+    """Describe other data in the fingerprint field of a document; return "" if there is none.
 
     A damaged or forged fingerprint does not count: it is replaced.
 
@@ -353,7 +353,7 @@ def foreign_content(document: Mapping[str, Any], field: str) -> str:
 
 
 def overwrite_refusal(document: Mapping[str, Any], field: str) -> str:
-    """Return an error message if a fingerprint would overwrite data of others in a field, else nothing."""
+    """Return an error message if a fingerprint would overwrite other data in a field, else ""."""
     content = foreign_content(document, field)
     another = 'keep fingerprints in another field (the setting "field", or setup --dedup-field)'
     return f"{content}, and would be lost: {another}" if content else ""

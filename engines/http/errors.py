@@ -193,7 +193,7 @@ def block_remedy(text: str) -> str:
 
 
 def closed_remedy(text: str) -> str:
-    """Return how to open the index if an error reports that it is closed, else nothing."""
+    """Return how to open the index if an error reports that it is closed, else ""."""
     return _BY_TYPE[_CLOSED][1] if _CLOSED in text else ""
 
 
@@ -203,7 +203,7 @@ def field_security_remedy(text: str) -> str:
 
 
 def field_remedy(text: str) -> str:
-    """Return what to do if an error reports a field that a strict mapping lacks, else nothing."""
+    """Return what to do if an error reports a field that a strict mapping lacks, else ""."""
     found = _STRICT.search(text)
     if found is None:
         return ""

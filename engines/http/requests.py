@@ -57,12 +57,12 @@ T = TypeVar("T")
 Steps = Generator[Callable[[], Any], Any, T]
 _BULK_METADATA = ("_index", "_id", "routing", "if_seq_no", "if_primary_term", "pipeline")
 _UUID = "index.uuid"
-#: The settings that name ingest pipelines, and the name that stands for none.
+#: The settings that name ingest pipelines, and the value that means "no pipeline".
 _PIPELINES, _NO_PIPELINE = ("index.default_pipeline", "index.final_pipeline"), "_none"
 
 
 class HttpRequests(ABC):
-    """A client, what its errors mean, and the requests that both kinds of engine send through it.
+    """A client, the translation of its errors, and the requests that both kinds of engine send through it.
 
     A subclass for a product sends each request through the client. The client may block or be awaited.
 

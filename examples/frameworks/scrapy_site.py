@@ -56,7 +56,7 @@ class FoldedIndexPipeline:
         return item
 
     def close_spider(self) -> None:
-        """Write what is left."""
+        """Write the rest."""
         self.write()
 
     def write(self) -> None:

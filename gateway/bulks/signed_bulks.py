@@ -1,4 +1,4 @@
-"""Bulk requests on their way to the engine: documents get fingerprints, all else keeps its bytes."""
+"""Bulk requests on their way to the engine: documents get fingerprints, everything else keeps its bytes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -301,7 +301,7 @@ def _prepare(items: Sequence[BulkItem]) -> None:
     for item in items:
         if item.index is None or item.verb == "delete":
             continue
-        # What can't be signed here is told before anything is sent.
+        # Warn of documents that can't be signed before anything is sent.
         _ = item.index.pipeline
         check_pipeline(item.metadata, item.name)
         if item.verb != "update" or item.id is None or (body := _source(item)) is None:

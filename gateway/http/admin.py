@@ -45,8 +45,8 @@ class Admin:
     Args:
         most_bytes: of a body.
         token: lets those who send it read metrics and sign texts.
-        is_open: everyone may who asks for a name of this machine. A page elsewhere can let a name of its own
-            mean this machine, and would then read the answers.
+        is_open: requests to a name of this machine need no token. Other host names do: a foreign page could
+            point its own name at this machine and read the answers.
     """
 
     parts: GatewayParts

@@ -241,7 +241,7 @@ class GatewayApp:
         headers = forwarded(response.headers)
         if response.status in _NO_BODY:
             headers = [pair for pair in headers if pair[0].lower() != b"content-length"]
-        # What the engine refuses is not stored without a fingerprint.
+        # A refused write stores nothing, so there is nothing to warn of.
         if warnings and response.status < 400:
             headers.append((b"warning", warning_header(warnings)))
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
@@ -254,7 +254,7 @@ class GatewayApp:
                     await send({"type": "http.response.body", "body": chunk, "more_body": more})
                 return
             except OSError as error:
-                # The server closes the connection, so that nobody takes the answer for a whole one.
+                # The server closes the connection, so no client takes the answer for a complete one.
                 self.parts.metrics.failed("cut off")
                 _log.warning("upstream ended an answer too early: %s", type(error).__name__)
                 return

@@ -27,7 +27,7 @@ _VENDOR = re.compile(r"application/vnd\.elasticsearch\+(x-ndjson|json)\s*;\s*com
 _READING = ("_search", "_msearch", "_mget", "_count", "point_in_time", "_pit")
 #: Its client sends as many at a time as there are callers.
 _CONNECTIONS = 10_000
-#: What an answer to HEAD says.
+#: Whether a resource exists, by the status of an answer to HEAD.
 _EXISTS = {200: True, 404: False}
 
 

@@ -281,7 +281,7 @@ class Interception:
 
     async def _admit(self, request: Admit, caller: HttpCaller) -> Any:  # noqa: ANN401 - verdicts
         assert self._behind is not None
-        # What a gate sends later goes with the credentials of its first caller, and answers nobody.
+        # Later requests of a gate have the credentials of its first caller, and answer no request.
         of_gate = HttpCaller(caller.headers, deque(maxlen=_ANSWERS_OF_GATE))
         token = CALLER.set(of_gate)
         try:

@@ -40,7 +40,7 @@ _ANY = re.compile(r"(\*|application)/\*", re.IGNORECASE)
 _VENDOR = re.compile(r"application/vnd\.elasticsearch\+json\s*;\s*compatible-with\s*=\s*(\d+)", re.IGNORECASE)
 #: The type of refusals that are the gateway's own.
 _KIND = "shinglefold_gateway_exception"
-#: Shorter bodies are not compressed. Long ones take some ms, in which threads let others go on.
+#: Shorter bodies are not compressed. Long ones take some ms, in which other threads run.
 _COMPRESSED_FROM, _COMPRESSED_IN_THREADS_FROM = 1024, 262_144
 #: Warnings of one answer, and characters of each: clients refuse headers that are longer.
 _MOST_WARNINGS, _LONGEST_WARNING = 10, 300

@@ -37,7 +37,7 @@ _OF_BROWSER = frozenset(
         *("origin", "pragma", "priority", "range", "referer", "upgrade-insecure-requests", "user-agent"),
     )
 )
-#: The last answers of upstream to a request that are kept, to see whether it asks for credentials.
+#: How many answers of upstream to a request are kept, to see whether it asks for credentials.
 _ANSWERS = 4
 
 

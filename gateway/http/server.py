@@ -26,7 +26,7 @@ except ModuleNotFoundError as _error:
 #: Seconds that an idle connection stays open; engines never close one, so clients expect none to.
 _IDLE_SECONDS = 300
 _LOGGERS = ("shinglefold", "uvicorn.error")
-#: Lines of uvicorn that say what ours say as well, or are meant for its own users.
+#: Log lines of uvicorn that repeat ours, or address its own users.
 _SILENT = ("ASGI callable returned without completing response.", "Unsupported upgrade request.")
 
 

@@ -32,7 +32,7 @@ _Documents = Sequence[tuple[str | None, Any]]
 
 
 class Signers:
-    """Runs slow work of writes: signing in processes, all else in threads.
+    """Runs slow work of writes: signing in processes, everything else in threads.
 
     Args:
         processes: 0 to sign in threads.
@@ -122,7 +122,7 @@ def _index(pickled: bytes) -> SignedIndex:
 
 
 def _prepare(languages: Sequence[str] | None) -> None:
-    """Let a new process end with its parent only, and load what signing needs."""
+    """Ignore signals in a new process, end it with its parent, and load the dictionaries."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     parent = multiprocessing.parent_process()

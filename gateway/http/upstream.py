@@ -30,11 +30,11 @@ _DOWN_SECONDS = 5.0
 #: Bytes of a first line and of headers that engines always take; their limits are 4096 and 8192 or more. To a
 #: longer head they answer 400, and then read nothing more on that connection, which others would wait for.
 _SHORT_LINE, _SHORT_HEAD = 3_000, 6_000
-#: Seconds after which the next place that a name stands for is tried, too: IPv6 may lead nowhere.
+#: Seconds until the next address of a host name is tried, too: IPv6 may lead nowhere.
 _NEXT_PLACE_SECONDS = 0.25
 #: Seconds for which an idle connection stays open.
 _IDLE_SECONDS = 15.0
-#: Methods whose requests may run twice, and those that need not announce that they have no body.
+#: Methods whose requests may be repeated, and those that send no Content-Length without a body.
 _IDEMPOTENT = frozenset(("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"))
 _WITHOUT_BODY = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
 

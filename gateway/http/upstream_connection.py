@@ -13,7 +13,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 #: Bytes of an answer that wait to be read. With more the connection is not read from.
 _MOST_WAITING = 262_144
-#: From so many bytes on the body of a request is written apart from its head.
+#: The size in bytes from which the body of a request is written separately from its head.
 _LONG_BODY = 65_536
 #: Bytes of the headers of an answer: engines send long warnings.
 _LONGEST_HEAD = 262_144
@@ -122,7 +122,7 @@ class UpstreamResponse:
         self._until_end = not framed
 
     def on_body(self, part: bytes) -> None:
-        """Take a part of the body; read no more while much waits."""
+        """Take a part of the body; pause reading while much is unsent."""
         self._parts.append(part)
         self._waiting += len(part)
         if self._waiting > _MOST_WAITING:
@@ -262,7 +262,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End what waits."""
+        """End the requests and responses that wait."""
         self.closed = True
         if self._sending is not None:
             self._sending.cancel()
@@ -296,7 +296,7 @@ class UpstreamConnection(asyncio.Protocol):
             if chunked:
                 transport.write(b"0\r\n\r\n")
         except Exception as error:
-            # The caller left: the engine must not take what came for the whole.
+            # The caller disconnected: the engine must not take a part of the body for the whole.
             self._fail(error)
             self.close()
 

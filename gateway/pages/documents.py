@@ -8,7 +8,7 @@ from shinglefold.grouping.report import ReportFields
 from shinglefold.grouping.report_values import day_of, first_value, host_of, read_date
 from shinglefold.rerank.hits import stored_texts
 
-#: The marks of words that match the query: control characters, which stand in no text worth showing.
+#: The marks of words that match the query: control characters, which no text worth showing has.
 FOUND = ("\x02", "\x03")
 _ADDRESSES = ("url", "link")
 #: The most characters of a title, of the beginning of a text, of an equal stretch, and of a passage.
@@ -28,7 +28,7 @@ def document_json(hit: Mapping[str, Any], fields: Sequence[str], name: str) -> d
 
     Args:
         fields: the fields with texts. The beginning of the first one stands in for a title, then the id.
-        name: that of the index as it was opened; the index of the document is told if it is another one.
+        name: that of the index as it was opened; the index of the document is shown if it is another one.
     """
     source = hit.get("_source") or {}
     address = str(first_value(hit, _ADDRESSES) or "")

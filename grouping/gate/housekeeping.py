@@ -51,7 +51,7 @@ class Housekeeping:
         self._engine, self._setup, self._calls, self._answer = engine, setup, calls, answer
         self._shared = setup.shared
         self._refreshed = self._checked = time.monotonic()
-        #: Whether an error said that the index is not what it was.
+        #: Whether an error reported that the index was replaced.
         self._changed = False
         self._refreshing: tuple[asyncio.Task[None], tuple[str, ...]] | None = None
         #: When the first failure in a row happened.

@@ -220,7 +220,7 @@ class GateSetup:
         """Check that the index still has the recipe with which the gate was opened.
 
         Raises:
-            EngineError: it was set up otherwise.
+            EngineError: it was set up differently.
         """
         try:
             now = Recipe.of(mappings, self.index)

@@ -89,7 +89,7 @@ def _check_name(place: str, name: str) -> None:
 
 
 def _class_meant(name: str) -> str:
-    """Return the class of words that a name is, in any spelling; "" if it is none."""
+    """Return the class of facts that a name means in any spelling; "" if it is none."""
     return next((one for one in WORD_CLASSES if one.rstrip("s") == name.casefold().rstrip("s")), "")
 
 

@@ -49,7 +49,7 @@ def index_documents(
 ) -> Summary:
     """Run documents through a pipeline and index them; a missing index is created for the first one.
 
-    An index that is deleted, made anew or set up otherwise meanwhile ends the run with a reason.
+    An index that is deleted, recreated or set up differently meanwhile ends the run with a reason.
 
     Ctrl-C, SIGTERM and a failure of the engine end the run early, with a summary that says so and a
     consistent index. The first Ctrl-C waits for requests in flight, a second one does not.

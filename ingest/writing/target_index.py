@@ -1,6 +1,6 @@
 """The target index of a run: checked first, created for the first document, or rebuilt under another name.
 
-While documents are written, somebody may delete it, make it anew or set it up otherwise. This is noticed.
+While documents are written, somebody may delete it, recreate it or set it up differently. This is noticed.
 """
 
 import re
@@ -98,7 +98,7 @@ class IndexWatch:
         """Raise if documents may be lost, or do not have the fingerprints of the index.
 
         Raises:
-            IndexChanged: the index was deleted or made anew, the name moved, or the recipe changed.
+            IndexChanged: the index was deleted or recreated, the name moved, or the recipe changed.
             EngineUnavailable: the server does not answer.
         """
         begun = monotonic()

@@ -111,7 +111,7 @@ class RowBuckets:
         self._equal = _later_of_equal(first[rows])
 
     def _fill(self, slot: int, words: NDArray[np.unsignedinteger]) -> None:
-        # The sort is stable, so that later documents of a bucket stand behind.
+        # The sort is stable, so later documents of a bucket come last.
         order = np.argsort(words, kind="stable")
         ranked, places = words[order], self._signed[order]
         self._order[slot] = places

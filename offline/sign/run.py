@@ -178,7 +178,7 @@ class SignJob:
     """Sources, signer and target of a run.
 
     ``target``: a file, or an open stream. ``identity``: see ``run_journal.identity``. ``prefixes``: prefixes
-    of the ids of pages, by the number of their source. ``restart``: discard what an earlier run left.
+    of the ids of pages, by the number of their source. ``restart``: discard the output of an earlier run.
     """
 
     sources: tuple[str, ...]
@@ -372,7 +372,7 @@ class _Signing:
     def _by_workers(
         self, make: PartWriter, processes: int, requests: Iterator[PartTask]
     ) -> Generator[SignTally, None, None]:
-        """Yield the tallies of forked workers, and learn the words that they learned."""
+        """Yield the tallies of forked workers, and add their words to the lexicon."""
         alone = partial(line_by_line, self.job.signer.options, self.job.parquet)
         workers = [WorkerProcess(partial(_work, make), self.interrupts.check) for _ in range(processes)]
         try:

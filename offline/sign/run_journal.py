@@ -57,7 +57,7 @@ class RunJournal:
         """Lock the journal and return its last entry, None for a new run.
 
         Args:
-            restart: discard what an earlier run left.
+            restart: discard the output of an earlier run.
 
         Raises:
             ConfigError: the folder is of a run with other sources or options, or another run writes to it.

@@ -40,7 +40,7 @@ from shinglefold.sketch.clustering import connected
 #: The number of hits compared with each other at a time.
 BLOCK = 1000
 _log = logging.getLogger("shinglefold.rerank.fold.clustering")
-#: Options that decide what folds, or what is read, and that only a search can heed.
+#: Options that need a search, so ``collapse`` refuses them.
 _OF_SEARCHES = ("verify", "mode", "fold", "cursor", "members_from")
 
 
@@ -89,7 +89,7 @@ def collapse(
     Signatures decide, since no texts are read. A warning is logged if no hit has a fingerprint.
 
     Raises:
-        ConfigError: the options are not valid, or only a search can heed them, as ``verify`` by text.
+        ConfigError: the options are not valid, or they need a search, such as ``verify`` by text.
 
     Cost: about 1 ms for 200 hits, 3 to 9 ms for 1,000.
     """

@@ -131,7 +131,7 @@ def _near(matcher: Matcher, block: Compared, few: int, dense: bool) -> tuple[Mas
 
 
 def _groups_of_sets(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
-    """Return the groups, and for each hit 1 if it stays free; for leaders with many matches."""
+    """Return the groups, and for each hit 1 if it is in none. Cheap if leaders have many matches."""
     count = near.shape[1]
     free = (1 << count) - 1
     leaders, members = [], []
@@ -148,7 +148,7 @@ def _groups_of_sets(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
 
 
 def _groups_of_pairs(near: Mask) -> tuple[LeaderGroups, Sequence[int]]:
-    """Return the groups, and for each hit 1 if it stays free; for leaders with few matches."""
+    """Return the groups, and for each hit 1 if it is in none. Cheap if leaders have few matches."""
     rows, count = near.shape
     free = bytearray(b"\1") * count
     members = [[place] for place in range(rows)]

@@ -232,7 +232,7 @@ class TextStage:
     def stale(self, documents: Mapping[Key, tuple[Mapping[str, Any], str]]) -> set[Key]:
         """Return those of some documents that have another text than their fingerprints were made of.
 
-        Left out is what is not certain, as where a role may hide a part of the text.
+        Uncertain documents are omitted, such as those of which a role may hide a part of the text.
 
         Args:
             documents: the source with the fields of texts, and the stored digest of each.

@@ -4,7 +4,7 @@ Engines store ids with the sources, so reading 200 ids costs more than everythin
 Sequence numbers are doc values, and unique within a shard. The exception is an index made by ``_shrink``: its
 documents keep the numbers that they had in several shards.
 
-A hit is stale if its fingerprint is of another text than it has. It stands alone on its page.
+A hit is stale if its fingerprint is of another text than it has. It is shown alone.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -295,7 +295,7 @@ def page_hits(reading: "WindowReader", page: Sequence[JSON]) -> Steps[tuple[list
     result = []
     for hit in answer["hits"]["hits"]:
         weight, shown = known[identity(hit)]
-        # A processor may rank anew.
+        # A processor may change the ranking.
         score = {} if hit.get("_score") == weight else {"_score": hit.get("_score")}
         own = {name: value for name, value in hit.items() if name not in ("_score", "sort")}
         result.append({**own, **shown, **{n: own[n] for n in ("_source",) if n in own}, **score})

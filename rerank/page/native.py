@@ -292,7 +292,7 @@ def unfolded_page(answer: JSON, body: Mapping[str, Any] | None, scheme: str, rea
 def _stopped_by(
     answer: JSON, body: Mapping[str, Any] | None, start: int, size: int, lacks: JSON
 ) -> StoppedBy:
-    """Return why a page has no more hits; a page of unknown size is full, unless it shows all hits."""
+    """Return why a page has no more hits. A page of unknown size counts as full, unless it shows all hits."""
     count, total = len(answer["hits"]["hits"]), answer["hits"].get("total")
     if body is None and total == {"value": count, "relation": "eq"} and not lacks:
         return "end_of_results"

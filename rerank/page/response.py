@@ -69,7 +69,7 @@ def answer_page(reading: WindowReader) -> Steps[JSON]:
 def _stay(reading: WindowReader) -> Steps[None]:
     """Read under a point in time from now on, if the engine opens one.
 
-    Then all requests of the page see the same documents, whatever becomes of the index or of its alias.
+    Then all requests of the page see the same documents, even if the index is replaced meanwhile.
     """
     if reading.stays or not reading.keep_alive:
         return
@@ -140,7 +140,7 @@ def _answer_page(reading: WindowReader) -> Steps[JSON]:
 
 
 def _completions(reading: WindowReader) -> Steps[JSON]:
-    """Return what the request suggests if completions are among it, which a window can't return; else {}."""
+    """Return the suggesters of a request that has completions, which a window can't return; else {}."""
     body = completions_body(reading.body)
     if body is None or not (reading.cursor is None or reading.cursor.fresh):
         return {}

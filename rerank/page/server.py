@@ -18,9 +18,9 @@ _ABSENT_SECONDS = 60.0
 _ABSENT = "the cluster has no plugin for ext.dedup"
 #: The most hits that the plugin reads.
 _MOST = 1000
-#: What the plugin says of a request that it does not take.
+#: The beginning of the plugin's error for a request that it does not support.
 _REFUSED = "the plugin does not take"
-#: What a cluster without the plugin says: one with other sections of ``ext``, and one with none.
+#: The errors of a cluster without the plugin: one with other sections of ``ext``, and one with none.
 _UNKNOWN = re.compile(
     rf"unable to parse SearchExtBuilder with name \[{KEY}\]: parser not found"
     r"|unknown named object category \[[\w.]+\.SearchExtBuilder\]"
@@ -99,7 +99,7 @@ class ServerFolding:
             yield f"{_REFUSED} verify by text, or max_window above {_MOST}"
 
     def _reason(self, error: EngineError) -> str:
-        """Return why the cluster did not fold; what is wrong with the request the next one says, too."""
+        """Return why the cluster did not fold. An invalid request fails again in the next mode."""
         if not _lacks_plugin(error):
             return str(error)
         self._absent = monotonic()

@@ -64,7 +64,7 @@ class WindowReader:
         tie: the last sort key; None leaves the order, and its ties, to the engine.
         pit: the point in time to read under; ``keep``: the other keys of ``pit`` in a body.
         keep_alive: how long to keep a point in time that is opened because hits vanished.
-        facts: what is known of the index; None reads no fingerprints, so that nothing folds.
+        facts: the knowledge of the index; None reads no fingerprints, so that nothing folds.
         pipeline: what the search pipeline means for each request; None leaves it to the engine.
         most: hits that the index is known to allow in one request.
         constant: whether windows are read by a constant first sort key, because servers lose hits by that of
@@ -210,7 +210,7 @@ class WindowReader:
         return self.pit is not None or "pit" in self.body or self._again >= _MOST_AGAIN
 
     def check_facts(self) -> None:
-        """Raise ``Outdated`` if the hits read contradict what is known of their index."""
+        """Raise ``Outdated`` if the hits contradict what is cached about their index."""
         if self.facts is not None:
             self.facts.check(self.hits, self.collapsed().counts)
 

@@ -85,7 +85,7 @@ def check_search_arguments(engine: object, canonicalizer: object, seal: object, 
 
 
 def checked_searches(searches: Iterable[Search]) -> list[Search]:
-    """Return searches as a list; refuse what is no pair of an index and a body."""
+    """Return searches as a list; refuse anything but pairs of an index and a body."""
     if isinstance(searches, Mapping | str):
         raise ConfigError("one search instead of a list of searches; give [(index, body), …]")
     if not isinstance(searches, Iterable):
@@ -156,7 +156,7 @@ def _is_part(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class InnerHits:
-    """One ``inner_hits`` object: which hits of a group are shown under a name, and what of them.
+    """One ``inner_hits`` object: which hits of a group are attached under a name, and which parts of them.
 
     ``start``, ``size``: the engines' ``from`` and ``size``, counted among all hits of the group, the
     representative included. ``source``: a ``_source`` filter within that of the request. ``search``: the

@@ -207,7 +207,7 @@ _GREATEST = 2**63 - 1
 _PLACES = ("_doc", "_shard_doc")
 #: The least similarity of a mistyped ``dedup``.
 _ALIKE = 0.8
-#: Queries that may stand only at the top of a body.
+#: Queries that are allowed only at the top of a body.
 _TOP_ONLY = {"hybrid"}
 
 

@@ -132,7 +132,7 @@ def _keys_of(command: str) -> set[str]:
         rows[current] = f"{rows.get(current, '')} {cell} {keys}"
     told = [keys for cell, keys in rows.items() if f"`{command}`" in cell]
     assert told, f"docs/cli.md has no keys of {command}"
-    every = re.findall(r"^\| (`.+?) \|", common, re.MULTILINE)
+    every = [common.split("Common keys:")[1]]
     return set(re.findall(r"`(\w+)`", " ".join([*every, *told])))
 
 

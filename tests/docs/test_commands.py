@@ -20,6 +20,7 @@ PAGES = {
     "README.md": 7,
     "docs/gateway.md": 1,
     "docs/groups.md": 3,
+    "docs/how-to-existing-index.md": 3,
     "docs/maintenance.md": 7,
     "docs/performance.md": 2,
     "docs/security.md": 3,

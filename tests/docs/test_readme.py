@@ -4,6 +4,7 @@ import doctest
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,20 @@ def _anchors(page: Path) -> set[str]:
 def test_anchors_of_links_are_headings(page):
     links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text("utf-8"))
     assert not [(name, at) for name, at in links if at not in _anchors(page.parent / name if name else page)]
+
+
+def test_the_page_of_python_lists_every_extra():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    install = (ROOT / "docs" / "python.md").read_text("utf-8").split("## Install")[1].split("\n## ")[0]
+    listed = {
+        name
+        for row in re.findall(r"^\| (.+) \|$", install, re.MULTILINE)
+        for name in re.findall(r"`([a-z-]+)`", row)
+    }
+    assert (
+        project["optional-dependencies"].keys() - {"bench", "dev"}
+        == listed & project["optional-dependencies"].keys()
+    )
 
 
 def test_every_page_is_in_the_index():

@@ -197,7 +197,7 @@ def _layout(target: "Target") -> tuple[JSON, JSON, tuple[str, ...]]:
 
 
 def _mapped_fields(mappings: Mapping[str, Any], dedup: str) -> JSON:
-    """Return the fields that somebody has mapped, without that of the fingerprints."""
+    """Return the fields that users have mapped, without that of the fingerprints."""
     from shinglefold.model.recipe import stored_recipe
 
     stored = stored_recipe(mappings) or {}

@@ -1,4 +1,4 @@
-"""``shinglefold regroup INDEX``: find the groups of a whole index anew."""
+"""``shinglefold regroup INDEX``: group a whole index again."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args
@@ -77,7 +77,7 @@ def regroup(
     engine: str | None,
     **given: Any,  # noqa: ANN401 - of RegroupOptions
 ) -> int:
-    """Group all documents of an INDEX anew, while it is in use.
+    """Regroup all documents of an INDEX, while it is in use.
 
     Pairs are found from the stored fingerprints, texts decide on uncertain ones, and only changed numbers are
     written. The index keeps linkage, thresholds and scope for later runs and new documents. The same command

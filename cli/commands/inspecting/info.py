@@ -113,7 +113,7 @@ def _as_typed(name: str, value: Any) -> str:  # noqa: ANN401 - of any setting
 
 
 def _describe(point: "EntryPoint") -> dict[str, Any]:
-    """Return the properties of a language; an error is not raised, but stands in ``problem``."""
+    """Return the properties of a language; an error is not raised, but returned in ``problem``."""
     from shinglefold.model.scheme import CanonOptions
     from shinglefold.registry import language_class
 

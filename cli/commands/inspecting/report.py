@@ -214,7 +214,7 @@ def _print(made: "GroupReport", remedy: str) -> None:
         f"{made.shared:,} of them with copies, which have {made.in_shared:,} documents; {copies} ({share})"
     )
     if how := linkage_phrase(made.linkage):
-        # What index and ingest replaced is not there to be counted.
+        # Documents that were replaced are not in the index, so they are not counted.
         write_line(f"{how}; of equal ids the index has the last document" if remedy else how)
     if made.without_group:
         write_line(f"{made.without_group:,} documents are in no group: {remedy}")

@@ -95,8 +95,8 @@ def gateway(
     """Fold searches and sign writes in front of a cluster.
 
     Clients in any language use this address instead of the cluster's, with their own credentials. Searches
-    with ext.dedup are folded, writes to indices that were set up get fingerprints, all else is forwarded
-    unchanged. SIGTERM lets running requests end.
+    with ext.dedup are folded, writes to indices that were set up get fingerprints, other requests are
+    forwarded unchanged. SIGTERM lets running requests end.
     """
     from shinglefold.gateway.access import Listener
     from shinglefold.gateway.http import gateway_app, serve

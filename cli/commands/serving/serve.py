@@ -12,7 +12,7 @@ from shinglefold.errors import MissingExtra
 
 #: Seconds until the browser is opened.
 _SOON = 0.5
-#: Seconds that running requests may take after the end was asked for.
+#: Seconds that running requests may take after the signal to end.
 _STOP_SECONDS = 2
 
 

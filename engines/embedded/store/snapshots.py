@@ -290,7 +290,7 @@ class Reader:
 
     def _reload(self) -> None:
         self._loaded_stamp = self.stamp()
-        # Mapped before and after: a writer may remove files that earlier searchers still need.
+        # The files before and after the reload are mapped, as earlier searchers may need removed ones.
         before = RecordFiles.of(self._folder / FOLDER, self._record_files)
         self.index.reload()
         self._record_files = before | RecordFiles.of(self._folder / FOLDER, before)

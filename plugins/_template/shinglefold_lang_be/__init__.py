@@ -1,4 +1,4 @@
-"""Belarusian for shinglefold: endings off, function words out on request."""
+"""Belarusian for shinglefold: removes endings, and on request function words."""
 
 from importlib.resources import files
 
