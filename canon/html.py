@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from shinglefold.canon.html_parser import NO_SCRIPT, parse_html
+from shinglefold.canon.html_parser import INSTEAD, parse_html
 from shinglefold.options.validation import check_str
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ _DISPLAY = re.compile(r"(?:^|;)\s*display\s*:\s*([\w-]+)\s*(!?)", re.IGNORECASE)
 #: Dialogs that are not open, such as requests for consent.
 _CLOSED = "dialog:not([open]), [popover]"
 #: Hidden parts that are never the page's own text.
-_FRAME = "dialog, nav, [role=dialog], [role=alertdialog], [role=navigation], [aria-modal=true]"
+_FRAME = "dialog, nav, svg, [role=dialog], [role=alertdialog], [role=navigation], [aria-modal=true]"
 #: What does not hide from readers of text, and headings that fold what they head.
 _UNSEEN = "[hidden], [aria-hidden], [style*='visibility' i]"
 _HEADINGS = "h1, h2, h3, h4, h5, h6"
 _FOLDED_HEADING = ", ".join(f"{each} button" for each in (*_HEADINGS.split(", "), "dt", "summary"))
 _DATE_IN_TEXT = "p time, li time, dd time, td time, blockquote time"
-#: What browsers without scripts show; requests to switch them on are no text of a page.
-_REQUEST = re.compile("java ?script|скрипт|脚本|腳本", re.IGNORECASE)
+#: Requests to switch scripts, plugins or frames on are no text of a page.
+_REQUEST = re.compile(r"java ?script|скрипт|脚本|腳本|flash player|\bframes\b|фрейм|框架", re.IGNORECASE)
 #: Attributes that mark an element as hidden, a dialog or a menu, and how deeply a page's text is nested.
 _SAID_OF_FRAMES, _LEVELS = ("hidden", "style", "class", "id", "role"), 32
 #: What a script makes visible after it has loaded the page.
@@ -45,17 +45,17 @@ _SENTENCE = 80
 _OWN_TEXT = "main, article, [role=main], [itemprop=articleBody]"
 #: Fewer characters are a remark or a variant, and no text of a page.
 _LEAST = 100
-#: A text that names scripts and is shorter requests them.
+#: A text that names scripts, plugins or frames and is shorter requests them.
 _LONGEST_REQUEST = 600
 _LIST = re.compile(r"<(/?)ul(?=[\s/>])")
-_FIGURE = re.compile(r"<(/?)fig(?:ure|caption)(?=[\s/>])")
+_AS_DIV = re.compile(r"<(/?)(?:fig(?:ure|caption)|noscript|object|svg|text|foreignObject)(?=[\s/>])")
 
 
 def strip_html(html: str, keep_hidden: bool = False) -> str:
     """Return the text of an HTML page or fragment, one line for each block element.
 
-    Leaves out what no browser shows: scripts, templates, embedded objects, the head, hidden elements,
-    ``noscript``. The last two count where they are most of a page: scripts show it then. What scripts make
+    Leaves out what no browser shows: scripts, templates, the head, hidden elements, ``noscript``, ``object``,
+    pictures. The last four count where they are most of a page: scripts show it then. What scripts make
     visible counts, and if it is most of a page, buttons and hints after it don't. Accepts any input:
     broken markup is read as browsers read it, NUL and lone surrogates are dropped. Style sheets are not read.
 
@@ -80,19 +80,17 @@ def main_markup(html: str) -> str:
     """Return the markup in which to look for a page's article, as UTF-8 can encode it.
 
     That is its ``main``, or its only ``article``, or what a script makes visible if it has most of the text,
-    or all of the page. Lists are ``ol`` there, as
-    resiliparse takes each ``ul`` for a menu; those that are mostly links are gone. Figures, which may be
-    tables or code, are ``div``, and dates within sentences have no element, as it drops them, too.
+    or all of the page. Lists are ``ol`` there, as resiliparse takes each ``ul`` for a menu; those that are
+    mostly links are gone. Figures, which may be tables or code, and the like are ``div``, and dates within
+    sentences have no element, as it drops them, too.
     """
     page = parse_html(html)
     _remove_hidden(page, keep_hidden=True)
     # resiliparse leaves out the words of these.
-    page.unwrap_tags(["ruby", "rb", NO_SCRIPT])
+    page.unwrap_tags(["ruby", "rb"])
     for node in page.css(_DATE_IN_TEXT):
         node.unwrap()
-    for node in page.css(_FOLDED_HEADING):
-        if node.parent is not None and 2 * _characters(node) > _characters(node.parent):
-            node.unwrap()
+    _unfold_headings(page)
     for node in page.css("ul"):
         if node.css_first("a[href], span[href]") is not None and 2 * _length(node) < _characters(node):
             node.decompose()
@@ -109,17 +107,34 @@ def main_markup(html: str) -> str:
     if root is None:
         return ""
     _show_own_text(root)
-    return _FIGURE.sub(r"<\1div", _LIST.sub(r"<\1ol", root.html or ""))
+    return _AS_DIV.sub(r"<\1div", _LIST.sub(r"<\1ol", root.html or ""))
+
+
+def _unfold_headings(page: "LexborHTMLParser") -> None:
+    """Let headings have the text of buttons that are most of them, which resiliparse leaves out."""
+    lengths = dict[int, int]()
+    for node in list(_outermost(page.css(_FOLDED_HEADING))):
+        if (heading := node.parent) is not None:
+            # Measured once, as it may have thousands of buttons.
+            if heading.mem_id not in lengths:
+                lengths[heading.mem_id] = _characters(heading)
+            if 2 * _characters(node) > lengths[heading.mem_id]:
+                node.unwrap()
 
 
 def _lengths(nodes: "list[LexborNode]") -> "Iterator[tuple[LexborNode, int]]":
-    """Yield the outermost of elements in document order, with their lengths: hundreds may be nested."""
+    """Yield the outermost of elements in document order, with their lengths."""
+    return ((node, _length(node)) for node in _outermost(nodes))
+
+
+def _outermost(nodes: "list[LexborNode]") -> "Iterator[LexborNode]":
+    """Yield the elements in document order that are in none of the others: thousands may be nested."""
     seen, inside = set[int](), dict[int, bool]()
     for node in nodes:
         # One that two selectors find comes twice.
         if node.mem_id not in seen and not _is_inside(node, seen, inside):
             seen.add(node.mem_id)
-            yield node, _length(node)
+            yield node
 
 
 def _is_article(node: "LexborNode") -> bool:
@@ -169,8 +184,8 @@ def _text(page: "LexborHTMLParser") -> str:
 
 
 def _remove_hidden(page: "LexborHTMLParser", keep_hidden: bool) -> None:
-    """Remove hidden elements and ``noscript``, unless they are most of the page."""
-    hidden = _without_scripts(page)
+    """Remove hidden elements and what stands in for others, unless they are most of the page."""
+    hidden = _shown_instead(page)
     for node in page.css(_STYLED):
         display = _display(node.attributes.get("style") or "")
         if display == "none":
@@ -230,12 +245,17 @@ def _has_sentences(node: "LexborNode") -> bool:
     return any(len(line.encode()) >= _SENTENCE for line in lines)
 
 
-def _without_scripts(page: "LexborHTMLParser") -> "list[LexborNode]":
+def _shown_instead(page: "LexborHTMLParser") -> "list[LexborNode]":
     """Return the elements that browsers without scripts show, and remove those that are no text of the page.
 
-    These are requests and remarks, and whatever the rest of the page outweighs, which may say the same.
+    Plugins and pictures (``svg``) count alike. Removed are requests, remarks, and what the rest of the page
+    outweighs, which may say the same.
     """
-    found = list(_lengths(page.css(NO_SCRIPT)))
+    # Most are icons, of which the text is measured only if there is any.
+    found = [
+        (node, _length(node) if len(node.text_lexbor()) >= _LEAST else 0)
+        for node in _outermost(page.css(", ".join(INSTEAD)))
+    ]
     texts = sum(length for _, length in found if length >= _LEAST)
     rest = _length(page.body) - sum(length for _, length in found) if texts and page.body else 0
     for node, length in found:
@@ -245,7 +265,7 @@ def _without_scripts(page: "LexborHTMLParser") -> "list[LexborNode]":
         else:
             node.insert_before("\n")
             node.insert_after("\n")
-    return page.css(NO_SCRIPT) if texts else []
+    return page.css(INSTEAD[0]) if texts else []
 
 
 def _display(style: str) -> str:
@@ -326,8 +346,9 @@ def _ancestors(node: "LexborNode") -> "Iterator[int]":
 
 def _length(node: "LexborNode") -> int:
     """Return the number of characters outside of links."""
-    links = sum(map(_characters, node.css("a[href], span[href]")))
-    return max(_characters(node) - links, 0)
+    # The parser nests no ``a``, but what stands for unclosed ones.
+    links = [*node.css("a[href]"), *_outermost(node.css("span[href]"))]
+    return max(_characters(node) - sum(map(_characters, links)), 0)
 
 
 def _characters(node: "LexborNode") -> int:

@@ -20,8 +20,8 @@ def _either_case(names: str) -> str:
 #: Elements that begin a new line. Text runs through all others: ``сло<b>во</b>`` is one word.
 _BLOCKS = (
     "address|article|aside|blockquote|body|br|button|caption|center|dd|details|dialog|dir|div|dl|dt|"
-    "fieldset|figcaption|figure|footer|form|h1|h2|h3|h4|h5|h6|head|header|hgroup|hr|html|img|input|legend|"
-    "li|listing|main|menu|nav|ol|optgroup|option|p|pre|search|section|select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul|xmp"
+    "fieldset|figcaption|figure|footer|foreignobject|form|h1|h2|h3|h4|h5|h6|head|header|hgroup|hr|html|img|input|legend|"
+    "li|listing|main|menu|nav|ol|optgroup|option|p|pre|search|section|select|summary|table|tbody|td|text|textarea|tfoot|th|thead|title|tr|tspan|ul|xmp"
 )
 #: All characters that are white space, in UTF-8.
 _SPACES = "|".join(
@@ -32,13 +32,14 @@ _SPACES = "|".join(
 _BLOCK_TAG = re.compile(rf"<(?<!\n<)(?=/?(?:{_either_case(_BLOCKS)})(?:[/>]|{_SPACES}))".encode("latin-1"))
 #: Elements that no browser shows as text of the page, and readings above the line.
 _UNREAD = [
-    "script", "style", "template", "noframes", "noembed", "iframe", "object", "svg", "head",
-    "audio", "video", "canvas", "datalist", "title", "annotation", "annotation-xml", "rt", "rtc", "rp",
-    "progress", "meter",
+    "script", "style", "template", "noframes", "noembed", "iframe", "head", "audio", "video", "canvas",
+    "datalist", "title", "desc", "metadata", "defs", "symbol", "annotation", "annotation-xml", "rt", "rtc",
+    "rp", "progress", "meter",
 ]  # fmt: skip
 #: Icons and the like, which browsers show in a line, between words.
 _IN_LINE = "svg, iframe, object, audio, video, canvas, progress, meter"
-NO_SCRIPT = "noscript"
+#: What browsers without scripts, plugins or frames show, and pictures, which may have text.
+INSTEAD = ("noscript", "object", "svg")
 #: Inline elements without a meaning, as ``span``: misnested or unclosed ones (a ``font`` in each
 #: paragraph, a ``select`` of all towns) take the parser quadratic time.
 _INLINE = "a|b|big|code|em|font|i|nobr|optgroup|option|s|select|small|strike|strong|tt|u"
@@ -48,18 +49,20 @@ _AS_SPAN_END = re.compile(rf"</(?:{_either_case(_INLINE)})(?=[\s/>])".encode())
 _XHTML = re.compile(rb"\A\s*<\?xml\s|<html\s[^>]*\bxmlns\s*=", re.IGNORECASE)
 _HEAD = 2048
 _CLOSES_ITSELF = re.compile(
-    rf"<({_either_case('|'.join((*_UNREAD, NO_SCRIPT, 'textarea', 'xmp')))})"
+    rf"<({_either_case('|'.join((*_UNREAD, *INSTEAD, 'textarea', 'xmp')))})"
     r"((?:\s+[^\s=<>/]+\s*=\s*(?:\"[^\"<]*\"|'[^'<]*'))*)\s*/>".encode()
 )
 _CDATA = re.compile(rb"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
 #: A template that browsers show in place of its parent's content.
-_SHADOW = re.compile(rb"<template(?=\s[^>]*\bshadowrootmode\s*=)", re.IGNORECASE)
+_SHADOW = re.compile(rb"<template(?=\s[^>]*\bshadowroot(?:mode)?\s*=)", re.IGNORECASE)
+#: Where a page is made of frames, which are other pages, its own text is in ``noframes``.
+_FRAMES = re.compile(rb"<(/?)(?:frameset|noframes)(?=[\s/>])", re.IGNORECASE)
 _NESTED = (
     "address|article|aside|blockquote|center|details|dialog|dir|div|dl|fieldset|figcaption|figure|footer|form|"
-    "header|hgroup|listing|main|menu|nav|ol|pre|search|section|summary|table|ul"
+    "header|hgroup|listing|main|menu|nav|noscript|object|ol|pre|search|section|summary|table|ul"
 )
 #: Elements whose nesting takes the parser quadratic time.
-_DEEP = re.compile(rf"<(/?)(?:{_either_case(_NESTED)})(?=[\s/>])".encode())
+_DEEP = re.compile(rf"<(/?)(?:{_either_case(_NESTED)}|[sS][vV][gG](?![^<>]*/>))(?=[\s/>])".encode())
 _DEEP_SPAN = re.compile(rb"<(/?)(?:span|[a-z]+-[a-z-]+)(?=[\s/>])", re.IGNORECASE)
 #: Pages of fewer tags, closed tags, are parsed in less than a second whatever they nest.
 _MANY, _UNCLOSED = 8192, 256
@@ -95,8 +98,10 @@ def _linear(markup: bytes) -> bytes:
     """Return markup of the same text that takes the parser linear time."""
     if _LONG_RUN.search(markup):
         markup = _LONG_TAG.sub(_with_fewer_attributes, markup)
-    if b"shadowrootmode" in markup:
+    if b"shadowroot" in markup:
         markup = _SHADOW.sub(b"<div", markup)
+    if b"<frameset" in markup.lower():
+        markup = _FRAMES.sub(rb"<\1noscript", markup)
     tags = markup.count(b"<")
     if tags > _MANY or tags - 2 * markup.count(b"</") > _UNCLOSED:
         markup = _AS_SPAN_END.sub(b"</span", _AS_SPAN.sub(b"<span", markup))

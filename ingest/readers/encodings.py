@@ -20,6 +20,11 @@ _CANDIDATES = {
     "iso8859_5": "iso-8859-5",
     "cp1252": "windows-1252",
     "cp1250": "windows-1250",
+    "iso8859_2": "iso-8859-2",
+    "cp1254": "windows-1254",
+    "cp1253": "windows-1253",
+    "cp1255": "windows-1255",
+    "cp1256": "windows-1256",
     "gb18030": "gb18030",
     "big5": "big5",
     "shift_jis": "shift_jis",
@@ -36,6 +41,13 @@ _JAPANESE = (("shift_jis", 0x82, 0x83), ("shift_jis", 0x88, 0x98))
 _RARE_AS_DECLARED, _RARE, _TIMES = 0.2, 0.1, 4
 #: Those of Cyrillic texts, which are tried first; the first one where two read alike.
 _CYRILLIC = tuple(_CANDIDATES)[:6]
+#: Those of Latin texts, and what no word has in its own encoding: signs or capitals in it.
+_LATIN = ("cp1252", "cp1250", "iso8859_2", "cp1254")
+_SIGN_IN_WORD = re.compile(
+    r"[^\W\d_][\x80-\xb4\xb6\xb8\xb9\xbb-\xbf\xd7\xf7](?=[^\W\d_])|[a-z][\xc0-\xde\u0152\u0160\u017d]|[\x80-\x9f\ufffd]"
+)
+#: One of these is in nearly every Russian or Ukrainian text of 40 letters; Hebrew read as Cyrillic has none.
+_LATE_LETTERS = re.compile("[ыьэюяёіїєґА-Я]")
 _LETTERS = re.compile("[А-яЁёІіЇїЄєҐґЎў]")
 #: Half of the letters of Russian and Ukrainian texts.
 _FREQUENT, _SELDOM = re.compile("[оеаинтОЕАИНТ]"), 0.25
@@ -155,7 +167,14 @@ def _guess(raw: bytes) -> str:
     best = from_bytes(sample, cp_isolation=list(_CANDIDATES)).best()
     if best is None or len(BEYOND_ASCII.findall(str(best))) < _TELLING:
         return ""
-    return best.encoding
+    return _latin(sample) if best.encoding in _LATIN else best.encoding
+
+
+def _latin(sample: bytes) -> str:
+    """Return Python's name of the encoding of a Latin text if it reads the same in all that it may have."""
+    texts = {encoding: sample.decode(encoding, "replace") for encoding in _LATIN}
+    read = {encoding: text for encoding, text in texts.items() if not _SIGN_IN_WORD.search(text)}
+    return next(iter(read)) if len(set(read.values())) == 1 else ""
 
 
 def _cyrillic(sample: bytes) -> str:
@@ -170,6 +189,9 @@ def _cyrillic(sample: bytes) -> str:
         others = len(BEYOND_ASCII.findall(text)) - letters - len(_TYPOGRAPHIC.findall(text))
         odd = max(others, len(_ODD_CAPITAL.findall(text)) + len(_MIXED.findall(text)))
         reads = odd <= _ODD * letters and len(_FREQUENT.findall(text)) >= 0.3 * letters
+        upper = sum(map(str.isupper, _LETTERS.findall(text)))
+        if letters >= _CERTAIN:
+            reads = reads and not letters < 2 * upper < 1.9 * letters and bool(_LATE_LETTERS.search(text))
         if reads and (value := _plausibility(sample, encoding)) > most:
             best, most = encoding, value
     return best
