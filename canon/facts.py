@@ -179,11 +179,13 @@ def single_numbers(text: str) -> Numbers:
 
 def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
     plain = plain_text(text)
-    found = set[str]()
+    found, words = set[str](), set[str]()
+    if "numbers" in classes or "letters" in classes:
+        said, words = spoken(joined(plain))
     if "numbers" in classes:
-        found |= _numbers(plain)
+        found = _numbers(said) | {one for one in words if one[0] == "w"}
     if "letters" in classes:
-        found |= _letters(plain)
+        found |= _letters(plain) | {one for one in words if one[0] == "l"}
     if "names" in classes:
         found |= _names(plain)
     # The letter of a model is a fact with it: X 5 is X5.
@@ -194,10 +196,9 @@ def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
 
 def _numbers(plain: str) -> set[str]:
     """Return models, and the numbers of each sentence that have one unit, in their order."""
-    plain, found = spoken(joined(plain))
     plain = _BY.sub(r"\1×", in_digits(plain))
     small = folded(plain)
-    found |= _relations(plain)
+    found = _relations(plain)
     sentence: list[_Found] = []
     for one in _found(small, found):
         if sentence and _is_end_between(plain, sentence[-1].end, one.start):
