@@ -30,8 +30,8 @@ from shinglefold.canon.written_numbers import (
 
 #: The classes of words that can be facts. ``numbers``: numbers, in words, too, with their units, signs and
 #: model letters, dates, weekdays, and signs that compare words (``>=``, ``≠``);
-#: ``letters``: single Latin capitals and sizes, with plus, minus or # behind them (XL, C++, Rh−), sides, sexes
-#: and negations;
+#: ``letters``: single Latin capitals and sizes, with plus, minus or # behind them (XL, C++, Rh−), sides,
+#: sexes and negations;
 #: ``names``: capitalized words within sentences, but for those before models, and what stands before Chinese
 #: words for places.
 WordClass = Literal["numbers", "letters", "names"]
