@@ -43,6 +43,8 @@ _RUN = re.compile(r"[1-9]\d*|0(?!\d)")
 #: How many characters these take at most.
 _BEFORE, _BEHIND = 24, 40
 _DATE = re.compile(r"(?<!\d)(\d{1,4})([-./])(\d{1,4})\2(\d{1,4})(?!\d)")
+_COMPARING, _UNEQUAL = ("<", ">", "≤", "≥", "!=", "≠"), {"!=", "≠"}
+_LETTER = re.compile(r"\W{0,2}((?:[A-Z]|Rh)(?:[+#]+|[-−])?)\W{0,2}")
 #: What stands between the end of a sentence and its first word, and ends of sentences and lines.
 _AROUND, _ENDS = " \t\"'«“„(*#>-—–", ".!?;…\n。！？"
 
@@ -176,6 +178,21 @@ class ChunkText:
         )
         return not new.issubset(token for before, token in places if before not in self._facts.negations)
 
+    @cached_property
+    def comparisons(self) -> set[str]:
+        """The signs that compare."""
+        return {one for one in _COMPARING if one in self.text}
+
+    def compares_otherwise(self, other: "ChunkText") -> bool:
+        """Return whether two texts have opposite signs; one alone may be markup."""
+        new, missing = self.comparisons - other.comparisons, other.comparisons - self.comparisons
+        return bool((new and missing) or (new | missing) & _UNEQUAL)
+
+    def adds_letters(self, other: "ChunkText") -> bool:
+        """Return whether the text has a single capital, with its signs (C++, Rh-), that another one lacks."""
+        new = _letters(self.capitalized - other.capitalized)
+        return bool(new) and not new <= _letters(other.capitalized)
+
     def new_names(self, other: "ChunkText") -> set[str]:
         """Return the names in the text, by their words with a capital letter, that another text lacks."""
         if not (words := self.capitalized - other.capitalized):
@@ -209,6 +226,11 @@ def _adds_numbers(text: Numbers, other: Numbers) -> bool:
 def _is_list(parts: Sequence[str]) -> bool:
     """Return whether groups of digits are a date or a telephone number, and not one large number."""
     return len(parts) > 2 and "000" not in parts
+
+
+def _letters(words: Iterable[str]) -> set[str]:
+    """Return the single capitals among words, but for English words, with the signs behind them."""
+    return {match[1] for match in filter(None, map(_LETTER.fullmatch, words))} - {"A", "I"}
 
 
 def _has_word(text: str, word: str) -> bool:
@@ -362,7 +384,7 @@ class ComparedChunks:
 
     def _adds_facts(self, text: ChunkText, other: ChunkText) -> bool:
         """Return whether a text has a number or a name that the one shown lacks."""
-        if text.adds_numbers(other):
+        if text.adds_numbers(other) or text.compares_otherwise(other):
             return True
         if other.tokens.tobytes().startswith(text.tokens.tobytes()):
             return False
@@ -370,7 +392,7 @@ class ComparedChunks:
             return True
         # A name with another ending has the same canonical token.
         new = text.distinct_tokens - other.distinct_tokens
-        if not new.isdisjoint(self._facts.values):
+        if not new.isdisjoint(self._facts.values) or (new and text.adds_letters(other)):
             return True
         if not new or not (names := text.new_names(other)):
             return False

@@ -242,6 +242,19 @@ def rows(name: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines() if line and not line.startswith("#")]
 
 
+@cache
+def sayings() -> dict[str, str]:
+    """Return what words say by their spellings."""
+    table = {meaning: spellings for meaning, *spellings in rows("number_words.txt")}
+    endings = {"+": table.pop("+"), "~": table.pop("~")}
+    return {
+        one.rstrip("+~") + ending: meaning
+        for meaning, spellings in table.items()
+        for one in spellings
+        for ending in endings.get(one[-1], [""])
+    }
+
+
 class RepairedWord(NamedTuple):
     """A word, how many homoglyphs were replaced, and its script; empty if it still mixes scripts."""
 

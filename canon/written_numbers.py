@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from shinglefold.canon.unicode_tables import INVISIBLE, characters, rows
+from shinglefold.canon.unicode_tables import INVISIBLE, characters, sayings
 
 HAN = r"\u3400-\u9fff"
 LETTER = rf"[^\W\d_\u3040-\u30ff{HAN}]"
@@ -62,6 +62,8 @@ _HAN_TIME = re.compile(
 _HAN_TIMES = {"上午": "am", "下午": "pm", "午前": "am", "午後": "pm", "午后": "pm"} | {
     f"{one}曜": f"w{number}" for number, one in enumerate("月火水木金土日", 1)
 }
+#: Sides and sexes, and what a product is without.
+_HAN_VARIANT = re.compile(f"[左右男女半]|[饭餐][前后]|(?:[无無未]|不[含带帶])[{HAN}]|[大中小]号(?!码)")
 #: Words, with an apostrophe in them, and how they are spelled in the table.
 _WORDS, _ALIKE = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?"), str.maketrans("ё’ʼ", "е''")
 #: What stands between the words of one number.
@@ -357,7 +359,9 @@ def scaled(value: str, scale: str) -> str:
 
 
 def spoken(plain: str) -> tuple[str, set[str]]:
-    """Return a text with its words for numbers and dates in digits, and its weekdays and times of day.
+    """Return a text with its words for numbers and dates in digits, and what its other words say.
+
+    These are weekdays and times of day (``w:``), and sides, sexes and negations (``l:``).
 
     ``двадцать пять`` is 25; ``12 мая 2026`` and ``May 12, 2026`` are 12.05.2026. Cost: 25 µs for 1,000
     characters without such a word.
@@ -366,11 +370,12 @@ def spoken(plain: str) -> tuple[str, set[str]]:
     if _CHINESE.search(plain):
         times = (plain[max(0, match.start() - 1) : match.end()] for match in _HAN_TIME.finditer(plain))
         found = {f"w:{_HAN_TIMES.get(one[-2:], one[-1])}" for one in times}
+        found |= {f"l:{one}" for one in _HAN_VARIANT.findall(plain)}
         plain = _HAN_DIGIT.sub(
             lambda match: str(int(unicodedata.numeric(match[0].replace("两", "二")))), plain
         )
     alike = folded(plain).translate(_ALIKE)
-    if _sayings().keys().isdisjoint(_WORDS.findall(alike)):
+    if sayings().keys().isdisjoint(_WORDS.findall(alike)):
         return plain, found
     said = _said(alike, found)
     parts, at = list[str](), 0
@@ -388,10 +393,10 @@ def spoken(plain: str) -> tuple[str, set[str]]:
 
 def _said(alike: str, found: set[str]) -> list[tuple[int, int, str]]:
     """Return the numbers and months in words, with their positions, and add days and times to those found."""
-    sayings = _sayings()
+    meanings = sayings()
     said: list[tuple[int, int, str]] = []
     for match in _WORDS.finditer(alike):
-        if (meaning := sayings.get(match[0])) is None:
+        if (meaning := meanings.get(match[0])) is None:
             continue
         begin, end = match.span()
         if meaning[:1].isdigit() or meaning[:1] == "_":
@@ -403,6 +408,8 @@ def _said(alike: str, found: set[str]) -> list[tuple[int, int, str]]:
                 said.append((begin, end, meaning))
         elif meaning[:1] == "m":
             said.append((begin, end, _MARK + meaning[1:]))
+        elif meaning[0] in "-!":
+            found.add(f"l:{meaning}{alike[end : end + 5].strip() if meaning == '!' else ''}")
         elif not (end - begin == 2 and alike[max(0, begin - 2) : begin].strip().isdigit()):
             found.add(f"w:{meaning}")
     return said
@@ -425,19 +432,6 @@ def _date(match: re.Match[str]) -> str:
     """Return a date in digits; one of a month and a year has no day."""
     parts = match.groupdict()
     return ".".join([one for one in map(parts.get, ("day", "month", "year", "only")) if one])
-
-
-@cache
-def _sayings() -> dict[str, str]:
-    """Return what words say by their spellings."""
-    table = {meaning: spellings for meaning, *spellings in rows("number_words.txt")}
-    endings = {"+": table.pop("+"), "~": table.pop("~")}
-    return {
-        one.rstrip("+~") + ending: meaning
-        for meaning, spellings in table.items()
-        for one in spellings
-        for ending in endings.get(one[-1], [""])
-    }
 
 
 @cache

@@ -121,8 +121,48 @@ def test_another_word_is_another_fact(one, other):
     assert fact_set(one) != fact_set(other)
 
 
+#: What tells variants of a product: equal and different.
+VARIANTS_SAME = [
+    ("Кроссовки мужские", "МУЖСКИЕ кроссовки"),
+    ("Крыло левое", "левого крыла"),
+    ("women’s shoes", "shoes, women's"),
+    ("без сахара", "БЕЗ САХАРА"),
+    ("не содержит", "Не содержит"),
+]
+VARIANTS_OTHER = [
+    ("кроссовки мужские", "кроссовки женские"),
+    ("кросівки чоловічі", "кросівки жіночі"),
+    ("men's shoes", "women's shoes"),
+    ("男款", "女款"),
+    ("крыло переднее левое", "крыло переднее правое"),
+    ("крило ліве", "крило праве"),
+    ("left side", "right side"),
+    ("左侧", "右侧"),
+    ("колодки передние", "колодки задние"),
+    ("рычаг верхний", "рычаг нижний"),
+    ("шины зимние", "шины летние"),
+    ("по чётным дням", "по нечётным дням"),
+    ("резус положительный", "резус отрицательный"),
+    ("не содержит сахара", "содержит сахара"),
+    ("с орехами", "без орехов"),
+    ("sold with sugar", "sold without sugar"),
+    ("无糖", "含糖"),
+    ("不含酒精", "含酒精"),
+    ("до еды", "после еды"),
+    ("饭前服用", "饭后服用"),
+    ("大号白色", "小号白色"),
+]
+
+
+def test_variants_of_a_product_are_letters():
+    for one, other in VARIANTS_SAME:
+        assert fact_set(one, ["letters"]) == fact_set(other, ["letters"]), (one, other)
+    for one, other in VARIANTS_OTHER:
+        assert fact_set(one, ["letters"]) != fact_set(other, ["letters"]), (one, other)
+
+
 @pytest.mark.parametrize(
-    "piece", ["двадцать ", "мая ", "12 мая ", "8 (", "A 5 ", '5" ', "a<b ", "二", "下午"]
+    "piece", ["двадцать ", "мая ", "12 мая ", "8 (", "A 5 ", '5" ', "a<b ", "二", "下午", "не ", "男"]
 )
 def test_no_text_takes_more_than_linear_time(piece):
     start = time.process_time()
