@@ -176,3 +176,11 @@ def test_indices_whose_profiles_decide_otherwise_are_no_one_index(tmp_path, othe
     opened = nullcontext() if alike else pytest.raises(ConfigError, match="different recipes")
     with opened:
         shinglefold.open(tmp_path, "cards-*").close()
+
+
+def test_a_gate_opened_after_a_change_of_the_recipe_writes_nothing_by_the_earlier_one(tmp_path):
+    shinglefold.setup(tmp_path, "cards", text=["body"])
+    with shinglefold.open(tmp_path, "cards") as site:
+        shinglefold.setup(tmp_path, "cards", text=["body"], never_differ=["numbers"])
+        with pytest.raises(RecipeMismatch, match="Open the index again"):
+            site.add({"id": "1", "body": "Running shoes of size 42 for men, in black, with spare laces"})
