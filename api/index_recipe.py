@@ -78,8 +78,9 @@ def common_recipe(
 
 
 def _decisive_parts(recipe: Recipe) -> tuple[object, ...]:
-    """Return the parts of a recipe that decide fingerprints: indices with the same ones fold together."""
-    return recipe.scheme.id, recipe.field, recipe.pipeline, recipe.sealed
+    """Return the parts of a recipe that decide what folds: indices with the same ones fold together."""
+    kind = profile_of(recipe.profile)
+    return recipe.scheme.id, recipe.field, recipe.pipeline, recipe.sealed, kind.decision, kind.dedup
 
 
 def with_preset(scheme: Scheme, preset: str) -> Scheme:

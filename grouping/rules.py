@@ -105,10 +105,11 @@ class Rules:
         return {"verify": "text" if by_text else source.verify, "min_similarity": source.min_similarity}
 
     def apply_to(self, scheme: Scheme) -> Scheme:
-        """Return a scheme with the similarity that texts must reach under these rules."""
+        """Return a scheme with the similarity that texts must reach under these rules; see ``thresholds``."""
         if self.min_similarity is None:
             return scheme
-        return replace(scheme, decision=replace(scheme.decision, min_similarity=self.min_similarity))
+        verify = self.verified_by(scheme.decision)
+        return scheme.with_options(verify=verify, min_similarity=self.min_similarity)
 
     def verified_by(self, decision: Decision) -> Verify:
         """Return what decides under a scheme's decision: signatures alone for containment."""

@@ -92,7 +92,7 @@ class SimilarityModel:
         *,
         values: Values | None = None,
     ) -> None:
-        self.scheme, self.field, self.seal = scheme, field, seal
+        self.scheme, self.field, self.seal = (scheme := rules.apply_to(scheme)), field, seal
         self._values = values
         self.scopes = tuple(Scope(name) for name in rules.scope)
         self._rules = rules

@@ -222,9 +222,9 @@ def chosen_scheme(
         settings = replace(settings, preset=preset)
     given = {name: value for name, value in decision.items() if value is not None}
     own = dict(profile_of(profile or "").decision)
-    if given.keys() & {"min_resemblance", "min_similarity", "verify"}:
+    if "min_similarity" in given:
         # What decides is chosen by the command line.
-        own = {name: value for name, value in own.items() if name not in ("min_similarity", "verify")}
+        own = {}
     given = own | given
     scheme = settings.scheme().with_options(**given)
     if not settings.languages:

@@ -165,11 +165,6 @@ class Recipe:
             SchemeMismatch: another version of shinglefold made the scheme.
         """
         stored = stored_recipe(mappings) or {}
-        if differing := (mappings.get("_meta") or {}).get(DIFFERING):
-            raise ConfigError(
-                f"{index!r} stands for indices of different recipes ({shorten(', '.join(differing))}): "
-                "name one, or make them alike by setup and backfill"
-            )
         if not has_recipe(mappings):
             raise ConfigError(missing_recipe(mappings, index))
         grouping = stored.get("grouping")
@@ -223,6 +218,11 @@ def missing_recipe(
         command: returns a command by its name, its arguments and options.
         field: the field of fingerprints, if not the usual one.
     """
+    if differing := (mappings.get("_meta") or {}).get(DIFFERING):
+        return (
+            f"{index!r} stands for indices of different recipes ({shorten(', '.join(differing))}): "
+            "name one, or make them alike by setup and backfill"
+        )
     setup = command("setup", index, dedup_field=field)
     if fingerprint_field(mappings):
         return (

@@ -163,12 +163,14 @@ class Scheme:
         """Return a scheme with some ``SketchOptions`` or ``Decision`` fields replaced, by name.
 
         A single threshold also sets ``verify``: ``min_resemblance`` to ``signature``, ``min_similarity`` to
-        ``text``.
+        ``text``, with the other thresholds that go with it (``thresholds``).
 
         Raises:
             ConfigError: an unknown option, or both thresholds without ``verify``.
         """
         options = {**_verifying(options), **options}
+        if options.get("min_similarity") is not None and options["verify"] == "text":
+            options = {**thresholds(options["min_similarity"]), **options}
         sketch = {f.name for f in fields(SketchOptions)} & options.keys()
         decision = {f.name for f in fields(Decision)} & options.keys()
         known = [f.name for f in (*fields(SketchOptions), *fields(Decision))]
@@ -289,6 +291,7 @@ def thresholds(similarity: float) -> dict[str, Any]:
     and a length ratio of at least s. The signature alone decides pairs with more resemblance, and pairs
     whose texts can't be read.
     """
+    check_number("min_similarity", similarity, 0, 1)
     return {
         "verify": "text",
         "min_similarity": similarity,

@@ -10,7 +10,7 @@ from typing import Any
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
 from shinglefold.documents import get, too_long
-from shinglefold.errors import InputError, Refused, SchemeMismatch, ShinglefoldError
+from shinglefold.errors import InputError, Refused, ShinglefoldError
 from shinglefold.grouping.gate.group_commit import DecisionJob, GroupCommit, WaitingCaller
 from shinglefold.grouping.gate.housekeeping import Housekeeping
 from shinglefold.grouping.gate.opening import EngineCalls, GateSetup, match_keys_of
@@ -56,14 +56,9 @@ class BaseGate:
         seal: Seal | None,
         calls: EngineCalls,
     ) -> None:
-        if pipeline is not None and pipeline.scheme.id != setup.recipe.scheme.id:
-            # Fingerprints of another scheme would match no stored one.
-            raise SchemeMismatch(
-                setup.recipe.scheme.id,
-                pipeline.scheme.id,
-                f"index {setup.index!r}",
-                "Leave the pipeline out, and the gate takes the one that the index notes.",
-            )
+        if pipeline is not None:
+            remedy = "Open the index again, or leave the pipeline out: the gate takes the one of the index."
+            setup.recipe.check(pipeline.recipe(setup.recipe.field), setup.index, remedy)
         self._setup, self._pipeline, self._seal = setup, pipeline, seal
         self.policy, self.index, self.recipe = setup.context.policy, setup.index, setup.recipe
         documents = setup.documents(engine, engine.can.newest)

@@ -106,7 +106,7 @@ class Housekeeping:
             await self._finish_refresh(shared)
             self._failing = None
             await run_async(shared.clean(self._setup.context.gate_fields), self._answer)
-        if time.monotonic() - self._checked > _INTERVAL:
+        if self._changed or time.monotonic() - self._checked > _INTERVAL:
             await self._check_index()
 
     async def _check_index(self) -> None:

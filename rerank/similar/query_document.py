@@ -293,16 +293,14 @@ class SimilarOptions:
         self.folding()
 
     def with_verification(self, scheme: Scheme) -> Scheme:
-        """Return the scheme with the verification and the similarity of these options.
+        """Return the scheme with the verification and the similarity of these options; see ``thresholds``.
 
         Raises:
             ConfigError: two thresholds are given, and ``verify`` does not say which decides.
         """
         verify = verified_by(scheme.decision, self.verify, self.min_resemblance, self.min_similarity)
-        chosen: dict[str, Any] = {"verify": verify}
-        if self.min_similarity is not None:
-            chosen["min_similarity"] = self.min_similarity
-        return replace(scheme, decision=replace(scheme.decision, **chosen))
+        chosen = {} if self.min_similarity is None else {"min_similarity": self.min_similarity}
+        return scheme.with_options(verify=verify, **chosen)
 
     def folding(self, verify: Verify = "signature") -> FoldOptions:
         """Return the equivalent options of a folded search.

@@ -1,16 +1,20 @@
 """Every way of comparing two documents gives the same verdict."""
 
+import json
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shinglefold
 from shinglefold.api.folded_index import FoldedIndex
+from shinglefold.cli.main import main
 from shinglefold.examples import articles
+from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.regroup import RegroupOptions, regroup
-from shinglefold.model.scheme import thresholds
+from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
 
 WORDS = sorted({word for one in articles() if one["id"][:2] == "ru" for word in one["body"].split()})
 TYPES = {"pair": {"type": "keyword"}, "colour": {"type": "keyword"}}
@@ -79,18 +83,25 @@ def _grouped(index: FoldedIndex) -> set[str]:
 
 
 def _regrouped(index: FoldedIndex) -> set[str]:
-    least = index.options.similarity
-    regroup(index.engine, index.name, RegroupOptions(**({} if least is None else thresholds(least))))
+    regroup(index.engine, index.name, RegroupOptions(min_similarity=index.options.similarity))
     hits = index.engine.search(index.name, {"size": 2 * len(PAIRS)})["hits"]["hits"]
     number = {hit["_id"]: hit["_source"]["_dedup"]["group"] for hit in hits}
     return {one["pair"] for one, other in PAIRS if number[one["id"]] == number[other["id"]]}
 
 
 def _refused(index: FoldedIndex) -> set[str]:
-    with FoldedIndex(index.engine, "gated", index.recipe, index.options).gate as gate:
+    policy = Policy(min_similarity=index.options.similarity)
+    with Gate(index.engine, "gated", policy, pipeline=index.pipeline) as gate:
         assert {one.status for one in gate.add_all([one for one, _ in PAIRS])} == {"accepted"}
         verdicts = gate.add_all([other for _, other in PAIRS])
     return {other["pair"] for (_, other), one in zip(PAIRS, verdicts, strict=True) if one.status == "refused"}
+
+
+def _similar_by_options(index: FoldedIndex) -> set[str]:
+    options = SimilarOptions(min_similarity=index.options.similarity)
+    search = SimilarSearch(index.engine, index.recipe.scheme)
+    pages = {one["pair"]: search.find(index.name, one["id"], options) for one, _ in PAIRS}
+    return {other["pair"] for _, other in PAIRS if other["id"] in _ids(pages[other["pair"]])}
 
 
 def _similar(index: FoldedIndex) -> set[str]:
@@ -110,6 +121,7 @@ BY_TEXT: dict[str, Callable[[FoldedIndex], set[str]]] = {
     "pages of chains": lambda index: _shown_together(index, linkage="connected", verify="text"),
     "similar to an id": _similar,
     "similar to a document": _similar_documents,
+    "similar by options": _similar_by_options,
     "groups": _grouped,
     "regrouping": _regrouped,
     "the gate": _refused,
@@ -134,3 +146,27 @@ def test_where_texts_decide_all_ways_agree(site: FoldedIndex, candidates: set[st
 def test_an_explanation_has_the_verdict_of_a_page(site: FoldedIndex) -> None:
     explained = {one["pair"]: site.explain(one["id"], other["id"])["folds"] for one, other in PAIRS}
     assert {pair for pair, folds in explained.items() if folds} == _shown_together(site)
+
+
+@pytest.mark.parametrize("least", [0.7, 0.95])
+def test_commands_take_the_one_threshold_of_python(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], least: float
+) -> None:
+    documents = [one for pair in PAIRS for one in pair]
+    documents.append({**documents[0], "id": "short", "body": " ".join(documents[0]["body"].split()[:46])})
+    file = tmp_path / "pages.jsonl"
+    file.write_text("".join(json.dumps(one) + "\n" for one in documents), "utf-8")
+    given = ["--field", "body", "--config", str(tmp_path / "none.toml")]
+    (tmp_path / "none.toml").write_text('languages = ["ru"]', "utf-8")
+    assert main(["groups", str(file), "--pairs", "--json", "--min-similarity", str(least), *given]) == 0
+    said = {(one["a"], one["b"]) for one in map(json.loads, capsys.readouterr().out.splitlines())}
+    found = shinglefold.pairs([one["body"] for one in documents], similarity=least, languages=["ru"])
+    assert said == {(documents[pair.a]["id"], documents[pair.b]["id"]) for pair in found}
+    assert any("short" in pair for pair in said) == (least < 0.73)
+
+
+def test_a_threshold_of_the_command_line_overrides_that_of_the_profile(tmp_path: Path) -> None:
+    texts = [str(tmp_path / name) for name in "ab"]
+    for name in texts:
+        Path(name).write_text(PAIRS[0][0]["body"], "utf-8")
+    assert main(["compare", *texts, "--profile", "products", "--min-similarity", "0.9"]) == 0

@@ -1,6 +1,6 @@
 """Set up an index: nothing is guessed, nothing is changed twice."""
 
-from contextlib import closing
+from contextlib import closing, nullcontext
 
 import pytest
 
@@ -167,3 +167,20 @@ def test_values_of_other_types_are_refused(tmp_path):
         ):
             with pytest.raises(ConfigError, match=r"(wanted|scope|filters): expected"):
                 call()
+
+
+@pytest.mark.parametrize(("other", "alike"), [("pages", True), ("products", False), ("messages", False)])
+def test_indices_whose_profiles_decide_otherwise_are_no_one_index(tmp_path, other, alike):
+    shinglefold.setup(tmp_path, "cards-1", text=["body"])
+    shinglefold.setup(tmp_path, "cards-2", text=["body"], profile=other, never_differ=[])
+    opened = nullcontext() if alike else pytest.raises(ConfigError, match="different recipes")
+    with opened:
+        shinglefold.open(tmp_path, "cards-*").close()
+
+
+def test_a_gate_opened_after_a_change_of_the_recipe_writes_nothing_by_the_earlier_one(tmp_path):
+    shinglefold.setup(tmp_path, "cards", text=["body"])
+    with shinglefold.open(tmp_path, "cards") as site:
+        shinglefold.setup(tmp_path, "cards", text=["body"], never_differ=["numbers"])
+        with pytest.raises(RecipeMismatch, match="Open the index again"):
+            site.add({"id": "1", "body": "Running shoes of size 42 for men, in black, with spare laces"})

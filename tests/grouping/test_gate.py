@@ -355,7 +355,7 @@ def test_an_idle_gate_on_an_embedded_index_releases_its_lease(engine, pipeline, 
 def test_fingerprints_of_another_scheme_are_refused(engine, pipeline, text):
     scheme = replace(PRESETS["once"], languages=pipeline.scheme.languages)
     other = Pipeline.from_json(pipeline.definition, scheme)
-    with pytest.raises(SchemeMismatch, match="Leave the pipeline out"):
+    with pytest.raises(SchemeMismatch, match="leave the pipeline out"):
         Gate(engine, "texts", pipeline=other)
     (made,) = other.run_block([{"_id": "a", "body": text("a")}])
     with Gate(engine, "texts", pipeline=pipeline) as gate:

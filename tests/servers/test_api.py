@@ -1,12 +1,13 @@
 """The Python API on real servers, by an address and by the clients that a program has already."""
 
 import asyncio
+import time
 
 import pytest
 
 import shinglefold
 from shinglefold.engines import open_engine
-from shinglefold.errors import Refused
+from shinglefold.errors import EngineError, Refused
 from shinglefold.examples import articles
 
 FRESH = {"id": "new", "title": "Ganz neu", "body": "So etwas stand hier noch nie zu lesen."}
@@ -118,3 +119,14 @@ def test_a_client_whose_methods_are_awaited_is_refused_by_open(server, name):
             await client.close()
 
     asyncio.run(work())
+
+
+def test_an_open_gate_stops_for_good_once_the_recipe_changed(server, name):
+    shinglefold.setup(server.url, name, text=["body"])
+    with shinglefold.open(server.url, name) as index:
+        index.add({"id": "0", "body": "The bridge over the river is closed for repairs until the end of May"})
+        shinglefold.setup(server.url, name, text=["body"], never_differ=["numbers"])
+        time.sleep(1.2)
+        for number, body in enumerate(("Rain and snow are expected in the north", "The port is open again")):
+            with pytest.raises(EngineError, match=r"recipe .* was changed"):
+                index.add({"id": f"new-{number}", "body": body})

@@ -4,7 +4,7 @@ import pytest
 
 from shinglefold.engines.http.responses import one_mapping
 from shinglefold.errors import ConfigError
-from shinglefold.model.recipe import Recipe
+from shinglefold.model.recipe import Recipe, missing_recipe
 
 
 def index(properties, **rest):
@@ -31,6 +31,8 @@ def test_who_noted_a_recipe_makes_no_difference_and_the_rest_does():
     assert "shinglefold" not in joined["_meta"]
     with pytest.raises(ConfigError, match=f"different recipes .*{', '.join(sorted(unlike))}.*name one"):
         Recipe.of(joined, "all")
+    # As of commands that name what is missing themselves.
+    assert "different recipes" in missing_recipe(joined, "all")
 
 
 def test_where_one_index_stores_fields_unmapped_all_may_have_any():
