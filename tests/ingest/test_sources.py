@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.ingest import ReadOptions, index_documents, read
+from shinglefold.ingest import index_documents, read
+from shinglefold.ingest.readers.record import ReadOptions
 from shinglefold.ingest.writing.accounting import SeenIds
 
 
