@@ -15,7 +15,7 @@ from shinglefold.contracts.engine import JSON, Document, Engine, RunsInThreads
 from shinglefold.engines import open_async_engine, open_blocking_twin, open_engine
 from shinglefold.engines.http.connection import is_async_client
 from shinglefold.errors import ShinglefoldError
-from shinglefold.ingest import Summary
+from shinglefold.ingest.writing.accounting import Summary
 from shinglefold.maintenance import BackfillSummary, Diagnosis
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.values import Fingerprint

@@ -19,7 +19,8 @@ from shinglefold.api.index_options import IndexOptions, match_options, similar_o
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import EngineError, ShinglefoldError
-from shinglefold.ingest import Pipeline, Progress, Summary, index_documents
+from shinglefold.ingest import Pipeline, index_documents
+from shinglefold.ingest.writing.accounting import Progress, Summary
 from shinglefold.ingest.writing.indexer import check_documents
 from shinglefold.ingest.writing.target_index import IndexWatch
 from shinglefold.maintenance import (
@@ -28,10 +29,9 @@ from shinglefold.maintenance import (
     Diagnosis,
     DoctorOptions,
     backfill,
-    delete,
     diagnose,
-    plan_deletion,
 )
+from shinglefold.maintenance.deletion import delete, plan_deletion
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Scheme, thresholds
 from shinglefold.model.seal import Seal

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shinglefold.canon import Canonicalizer, check_canonicalizer
+from shinglefold.canon import Canonicalizer
+from shinglefold.canon.canonicalizer import check_canonicalizer
 from shinglefold.canon.segmentation import LONG, Cuttable
 from shinglefold.documents import TEXT_BUDGET, blocks
 from shinglefold.errors import ConfigError

@@ -9,45 +9,30 @@ from typing import TYPE_CHECKING
 from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
-    from shinglefold.contracts.engine import AsyncEngine
-    from shinglefold.passages.alignment import Passage, find_passages
-    from shinglefold.rerank.explanation import explain, matched_passages
-    from shinglefold.rerank.fold.clustering import Collapsed, Group, collapse
+    from shinglefold.rerank.fold.clustering import collapse
     from shinglefold.rerank.page.response import duplicates
-    from shinglefold.rerank.representatives import Candidate, RepresentativePolicy
-    from shinglefold.rerank.request.fold_options import Explain, FoldOptions, Preference, Scope
+    from shinglefold.rerank.representatives import RepresentativePolicy
+    from shinglefold.rerank.request.fold_options import FoldOptions, Preference, Scope
     from shinglefold.rerank.search import AsyncFoldedSearch, FoldedSearch
 
 __all__ = [
-    "AsyncEngine",
     "AsyncFoldedSearch",
-    "Candidate",
-    "Collapsed",
-    "Explain",
     "FoldOptions",
     "FoldedSearch",
-    "Group",
-    "Passage",
     "Preference",
     "RepresentativePolicy",
     "Scope",
     "collapse",
     "duplicates",
-    "explain",
-    "find_passages",
-    "matched_passages",
 ]
 
 __getattr__ = lazy_attributes(
     __name__,
     {
-        "shinglefold.contracts.engine": "AsyncEngine",
-        "shinglefold.passages.alignment": "Passage find_passages",
-        ".explanation": "explain matched_passages",
-        ".fold.clustering": "Collapsed Group collapse",
+        ".fold.clustering": "collapse",
         ".page.response": "duplicates",
-        ".representatives": "Candidate RepresentativePolicy",
-        ".request.fold_options": "Explain FoldOptions Preference Scope",
+        ".representatives": "RepresentativePolicy",
+        ".request.fold_options": "FoldOptions Preference Scope",
         ".search": "AsyncFoldedSearch FoldedSearch",
     },
 )

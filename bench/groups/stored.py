@@ -16,8 +16,7 @@ from bench.table import URL
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.ingest import default_recipe
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Fingerprint, Token
 from shinglefold.sketch.b_bit_minhash import low_bits, pack

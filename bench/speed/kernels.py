@@ -18,7 +18,7 @@ from bench import corpora
 from bench.clock import in_turns, processor_time
 from bench.corpora import WORD, Vocabulary
 from bench.table import Row
-from shinglefold.canon import token_hash
+from shinglefold.canon.language_detection import token_hash
 from shinglefold.ingest import Fingerprinter
 from shinglefold.registry import make_scheme
 

@@ -17,7 +17,7 @@ from shinglefold.errors import ConfigError, OutputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shinglefold.ingest import Progress
+    from shinglefold.ingest.writing.accounting import Progress
 
 #: The width of tables without a terminal.
 WIDTH = 100

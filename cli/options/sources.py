@@ -17,7 +17,7 @@ from shinglefold.errors import ConfigError, InputError, UnknownLanguage
 
 if TYPE_CHECKING:
     from shinglefold.contracts.engine import Document
-    from shinglefold.ingest import ReadOptions, Record
+    from shinglefold.ingest.readers.record import ReadOptions, Record
     from shinglefold.model.recipe import Recipe
     from shinglefold.model.scheme import Scheme
 
@@ -66,7 +66,7 @@ def make_read_options(
     html: bool = False,
 ) -> "ReadOptions":
     """Return the reading options of a command."""
-    from shinglefold.ingest import ReadOptions
+    from shinglefold.ingest.readers.record import ReadOptions
 
     return ReadOptions(
         format=format,  # type: ignore[arg-type]  # click knows the choices
@@ -316,7 +316,8 @@ def _kind(path: str, kind: str) -> str:
 
 
 def _only_document(path: str, kind: str, encoding: str) -> "Document":
-    from shinglefold.ingest import ReadOptions, read
+    from shinglefold.ingest import read
+    from shinglefold.ingest.readers.record import ReadOptions
 
     options = ReadOptions(format="html" if kind == "html" else "text", encoding=encoding)
     record = next(iter(read(path, options)), None)
@@ -331,7 +332,8 @@ def _only_document(path: str, kind: str, encoding: str) -> "Document":
 
 
 def _only_text(path: str, encoding: str) -> str:
-    from shinglefold.ingest import ReadOptions, read
+    from shinglefold.ingest import read
+    from shinglefold.ingest.readers.record import ReadOptions
     from shinglefold.model.recipe import TEXTS
 
     records = list(islice(read(path, ReadOptions(encoding=encoding)), 2))

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Target
     from shinglefold.contracts.engine import Engine
     from shinglefold.errors import Value
-    from shinglefold.ingest import Pipeline, ReadOptions, Summary
+    from shinglefold.ingest import Pipeline
     from shinglefold.ingest.field_statistics import FieldWatch, TextCoverage
+    from shinglefold.ingest.readers.record import ReadOptions
+    from shinglefold.ingest.writing.accounting import Summary
     from shinglefold.model.recipe import Recipe
     from shinglefold.offline.sign.run import Signed
 

@@ -5,7 +5,8 @@ from typing import Any
 from shinglefold.api.folded_index import FoldedIndex
 from shinglefold.errors import chain, suggest
 from shinglefold.gateway.pages.shared import PageParameters, Shared
-from shinglefold.maintenance import Diagnosis, IndexStatistics, statistics
+from shinglefold.maintenance import Diagnosis
+from shinglefold.maintenance.statistics import IndexStatistics, statistics
 
 PARAMETERS = ("examine",)
 #: Findings that a backfill mends.

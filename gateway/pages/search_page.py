@@ -7,7 +7,8 @@ from shinglefold.api.folded_index import FoldedIndex
 from shinglefold.api.text_query import default_fields, search_body
 from shinglefold.gateway.pages.documents import FOUND, document_json, passage_pieces, snippet
 from shinglefold.gateway.pages.shared import PageParameters, Shared
-from shinglefold.rerank import duplicates, matched_passages
+from shinglefold.rerank import duplicates
+from shinglefold.rerank.explanation import matched_passages
 from shinglefold.rerank.hits import identity
 
 PARAMETERS = ("q", "from", "size", "representative", "scope", "min_resemblance")

@@ -23,7 +23,8 @@ from shinglefold.grouping.gate.housekeeping import sweep
 from shinglefold.grouping.gate.opening import AWAITED, BLOCKING, GateSetup, open_gate
 from shinglefold.grouping.gate.protocol.member import Verdict
 from shinglefold.grouping.rules import Policy
-from shinglefold.ingest import Pipeline, Record
+from shinglefold.ingest import Pipeline
+from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.batch import ReadBack
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint

@@ -28,7 +28,6 @@ from shinglefold.grouping.intent_index import check_intents, ensure_intents
 from shinglefold.grouping.rules import Policy
 from shinglefold.grouping.scope_values import Values
 from shinglefold.grouping.similarity import SimilarityModel, similarity_model
-from shinglefold.ingest import Backoff
 from shinglefold.ingest.index_mapping import nest
 from shinglefold.maintenance.preconditions import (
     change_obstacles,
@@ -44,6 +43,7 @@ from shinglefold.rerank.hits import stored_value
 from shinglefold.rerank.index_fields import check_keywords
 from shinglefold.rerank.request.fold_options import Scope
 from shinglefold.rerank.similar import QueryDocument
+from shinglefold.runtime.backoff import Backoff
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from shinglefold.canon import Canonicalizer, check_canonicalizer
+from shinglefold.canon import Canonicalizer
+from shinglefold.canon.canonicalizer import check_canonicalizer
 from shinglefold.contracts.engine import JSON, Document
 from shinglefold.contracts.exclusive_writes import PreparedDocument
 from shinglefold.documents import RAW_BUDGET, blocks, json_type, to_json, weight

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, get_args
 
 from msgspec.json import decode
 
-from shinglefold.canon import main_markup, strip_html
+from shinglefold.canon import strip_html
 from shinglefold.canon.facts import WordClass, facts_of
+from shinglefold.canon.html import main_markup
 from shinglefold.canon.segmentation import Cuttable, join
 from shinglefold.contracts.engine import Document
 from shinglefold.documents import FORMAT, MISSING, get, holds_html, plain_text, put, text, values_at

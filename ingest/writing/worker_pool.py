@@ -26,7 +26,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from shinglefold.canon import Lexicon
+from shinglefold.canon.lexicon import Lexicon
 from shinglefold.contracts.engine import Document
 from shinglefold.contracts.exclusive_writes import PrepareDocuments
 from shinglefold.errors import InputError

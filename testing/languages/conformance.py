@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
 
-from shinglefold.canon import token_hash
+from shinglefold.canon.language_detection import token_hash
 from shinglefold.model.scheme import CanonOptions
 from shinglefold.model.values import Sample
 from shinglefold.testing.languages.subject import Answers, Subject

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from support.generated import texts
 
-from shinglefold.canon import Canonicalizer, Lexicon
+from shinglefold.canon import Canonicalizer
+from shinglefold.canon.lexicon import Lexicon
 from shinglefold.errors import ConfigError, InputError
 
 

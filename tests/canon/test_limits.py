@@ -4,7 +4,8 @@ import tracemalloc
 
 import pytest
 
-from shinglefold.canon import Canonicalizer, token_hash
+from shinglefold.canon import Canonicalizer
+from shinglefold.canon.language_detection import token_hash
 from shinglefold.canon.segmentation import BLOCK, PIECE, REACH, blocks, pieces
 from shinglefold.contracts.language import Language
 from shinglefold.model.scheme import CanonOptions, LanguageRef

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from support.generated import texts
 from support.servers.choose import examples
 
-from shinglefold.canon import Canonicalizer, strip_html, token_hash
+from shinglefold.canon import Canonicalizer, strip_html
+from shinglefold.canon.language_detection import token_hash
 from shinglefold.model.scheme import CanonOptions
 from shinglefold.registry import make_scheme
 

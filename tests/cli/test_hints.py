@@ -8,7 +8,7 @@ import pytest
 from support.hints import hints, lines, opened, run_hints
 
 from shinglefold.cli.main import cli
-from shinglefold.ingest import default_recipe
+from shinglefold.ingest.index_mapping import default_recipe
 from shinglefold.model.recipe import Recipe
 from shinglefold.registry import make_scheme
 

@@ -9,8 +9,7 @@ from shinglefold.cli.framework.next_commands import Hints
 from shinglefold.cli.session.recipe import Target, one_recipe
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import default_recipe
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.model.seal import Seal
 from shinglefold.settings import Settings
 

@@ -7,7 +7,8 @@ import pytest
 
 from shinglefold.cli.commands.searching.search import parse_fold_options
 from shinglefold.cli.main import cli
-from shinglefold.rerank import Explain, FoldOptions, Preference, Scope
+from shinglefold.rerank import FoldOptions, Preference, Scope
+from shinglefold.rerank.request.fold_options import Explain
 
 #: Flags with other names than the options they set.
 _NAMED = {"fold": "no_fold", "member_source": "member_field"}

@@ -8,7 +8,8 @@ import pytest
 
 from shinglefold.cli.commands.indexing.backfill import _lines
 from shinglefold.errors import UnknownLanguage
-from shinglefold.maintenance import BackfillCounts, BackfillSummary
+from shinglefold.maintenance import BackfillSummary
+from shinglefold.maintenance.guarded_updates import BackfillCounts
 from shinglefold.model.scheme import CanonOptions, LanguageRef
 from shinglefold.registry import load_languages
 

@@ -17,35 +17,17 @@ from shinglefold.errors import ConfigError, UnknownLanguage, UnsupportedQuery
 from shinglefold.grouping import AsyncGate, Gate
 from shinglefold.grouping.regroup import RegroupOptions, regroup
 from shinglefold.grouping.report import make_report
-from shinglefold.ingest import (
-    Backoff,
-    DeadLetters,
-    Fingerprinter,
-    Pipeline,
-    ReadOptions,
-    default_definition,
-    default_recipe,
-    ensure_index,
-    index_documents,
-    mappings,
-    read,
-    rebuild,
-    replay,
-)
-from shinglefold.maintenance import (
-    BackfillOptions,
-    DoctorOptions,
-    SetupRequest,
-    Slice,
-    backfill,
-    carry_out,
-    delete,
-    diagnose,
-    make_plan,
-    plan_deletion,
-    retry,
-    statistics,
-)
+from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents, mappings, read
+from shinglefold.ingest.index_mapping import default_recipe, ensure_index
+from shinglefold.ingest.readers.record import ReadOptions
+from shinglefold.ingest.writing.dead_letters import DeadLetters, replay
+from shinglefold.ingest.writing.target_index import rebuild
+from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.maintenance.deletion import delete, plan_deletion
+from shinglefold.maintenance.retry import retry
+from shinglefold.maintenance.scan import Slice
+from shinglefold.maintenance.setup import SetupRequest, carry_out, make_plan
+from shinglefold.maintenance.statistics import statistics
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.seal import Seal
 from shinglefold.passages.alignment import find_passages
@@ -58,11 +40,11 @@ from shinglefold.rerank import (
     Scope,
     collapse,
     duplicates,
-    explain,
-    matched_passages,
 )
+from shinglefold.rerank.explanation import explain, matched_passages
 from shinglefold.rerank.matching import MatchOptions
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
+from shinglefold.runtime.backoff import Backoff
 from shinglefold.settings import load_settings
 from shinglefold.testing.edits import edited, kinds_of
 

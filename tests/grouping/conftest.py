@@ -7,7 +7,7 @@ import pytest
 from support.gate.crashes import make_pipeline
 
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.ingest import ensure_index
+from shinglefold.ingest.index_mapping import ensure_index
 
 
 @pytest.fixture(scope="module")

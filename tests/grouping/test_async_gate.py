@@ -7,7 +7,7 @@ import pytest
 from shinglefold.engines.embedded.async_engine import AsyncEmbeddedEngine
 from shinglefold.errors import ConfigError, Refused
 from shinglefold.grouping import AsyncGate, Policy
-from shinglefold.ingest import ensure_index
+from shinglefold.ingest.index_mapping import ensure_index
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from shinglefold.errors import EngineUnavailable
 from shinglefold.grouping.gate.group_commit import DecisionJob, WaitingCaller
 from shinglefold.grouping.gate.protocol.member import Delete, Now, Pause, Refresh, Write
 from shinglefold.grouping.rules import Policy
-from shinglefold.ingest import Backoff
+from shinglefold.runtime.backoff import Backoff
 
 _LONG = 60
 _ONCE = Backoff(retries=0)

@@ -16,7 +16,8 @@ from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.gate import gate as gate_module
 from shinglefold.grouping.gate import group_commit
 from shinglefold.grouping.gate.base_gate import BATCH, batches
-from shinglefold.ingest import Pipeline, ensure_index
+from shinglefold.ingest import Pipeline
+from shinglefold.ingest.index_mapping import ensure_index
 from shinglefold.model.scheme import PRESETS
 from shinglefold.model.stored_fingerprint import stored_parts
 

@@ -12,7 +12,8 @@ from shinglefold.grouping.regroup import RegroupOptions, regroup
 from shinglefold.grouping.rules import Rules
 from shinglefold.grouping.scope_values import Values
 from shinglefold.grouping.similarity import similarity_model
-from shinglefold.ingest import default_recipe, index_documents
+from shinglefold.ingest import index_documents
+from shinglefold.ingest.index_mapping import default_recipe
 from shinglefold.model.recipe import Recipe
 from shinglefold.offline.compare_texts import compare_texts
 

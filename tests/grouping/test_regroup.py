@@ -12,8 +12,7 @@ from shinglefold.contracts.engine import BulkFailure, BulkResult
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.grouping.regroup import RegroupOptions, regroup
 from shinglefold.grouping.regroup.text_verdicts import VerdictLog
-from shinglefold.ingest import default_recipe
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.maintenance.scan import Throttle
 
 CONNECTED = RegroupOptions("connected")

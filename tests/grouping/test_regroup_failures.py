@@ -15,8 +15,7 @@ from support.random_pages import COUNT, SPECS
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import EngineUnavailable
 from shinglefold.grouping.regroup import RegroupOptions, plan, regroup
-from shinglefold.ingest import default_recipe
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 
 LINKAGES = pytest.mark.parametrize("linkage", ["leader", "connected"])
 

@@ -12,8 +12,8 @@ from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.numbering import Numbering
 from shinglefold.grouping.regroup import RegroupOptions, regroup
 from shinglefold.grouping.rules import Rules
-from shinglefold.ingest import default_recipe
-from shinglefold.maintenance import SetupRequest, carry_out, make_plan
+from shinglefold.ingest.index_mapping import default_recipe
+from shinglefold.maintenance.setup import SetupRequest, carry_out, make_plan
 from shinglefold.model.recipe import META_KEY, Recipe
 
 #: Above what most pairs of these pages have.

@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 
 from shinglefold.errors import InputError
-from shinglefold.ingest import DeadLetters, ReadOptions, Record, index_documents, read, replay
+from shinglefold.ingest import index_documents, read
+from shinglefold.ingest.readers.record import ReadOptions, Record
+from shinglefold.ingest.writing.dead_letters import DeadLetters, replay
 
 
 def letters_of(path: Path) -> list[dict]:

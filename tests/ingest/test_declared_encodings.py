@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from shinglefold.cli.options.sources import reading_notes
-from shinglefold.ingest import ReadOptions, read
+from shinglefold.ingest import read
+from shinglefold.ingest.readers.record import ReadOptions
 
 RU = "Администрация района сообщает, что с понедельника начинается капитальный ремонт моста через реку."
 ZH = "本报讯：市长朱喆昨天会见了企业家王堃和工程师李玥，讨论了滨江新区的建设方案。"

@@ -5,7 +5,8 @@ import pickle
 import pytest
 
 from shinglefold.contracts.exclusive_writes import PreparedDocument
-from shinglefold.ingest import Outcome, Pipeline
+from shinglefold.ingest import Pipeline
+from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.writing.worker_pool import elide_texts, process_blocks, restore_texts
 
 _TEXT = "слово за словом " * 40

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from shinglefold.ingest import ReadOptions, Record, read
+from shinglefold.ingest import read
 from shinglefold.ingest.readers.encodings import strip_bom
+from shinglefold.ingest.readers.record import ReadOptions, Record
 from shinglefold.ingest.readers.streams import decode_lossy
 
 #: U+0A0A holds the byte of a newline twice, in either order.

@@ -13,7 +13,10 @@ import pytest
 
 from shinglefold.contracts.engine import BulkFailure, BulkResult, Capabilities, Engine
 from shinglefold.errors import EngineUnavailable, IndexReadOnly
-from shinglefold.ingest import Backoff, Pipeline, Summary, index_documents, replay
+from shinglefold.ingest import Pipeline, index_documents
+from shinglefold.ingest.writing.accounting import Summary
+from shinglefold.ingest.writing.dead_letters import replay
+from shinglefold.runtime.backoff import Backoff
 
 Make = Callable[..., Pipeline]
 Mood = Callable[[list[Any]], BulkResult | None]

@@ -8,8 +8,8 @@ import pytest
 from support.hits import SCHEME
 
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import Pipeline, default_definition, default_recipe, index_documents, read
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest import Pipeline, default_definition, index_documents, read
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.model.recipe import Recipe, check_field
 from shinglefold.model.stored_fingerprint import BOOKKEEPING_PARTS, FINGERPRINT_PARTS, foreign_content
 from shinglefold.model.values import Fingerprint

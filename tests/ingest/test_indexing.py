@@ -10,20 +10,13 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import BulkFailure, BulkResult, Engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, EngineUnavailable, RecipeMismatch, SchemeMismatch
-from shinglefold.ingest import (
-    Backoff,
-    Pipeline,
-    Progress,
-    Summary,
-    default_definition,
-    index_documents,
-    mappings,
-    read,
-    replay,
-)
+from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings, read
+from shinglefold.ingest.writing.accounting import Progress, Summary
+from shinglefold.ingest.writing.dead_letters import replay
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Fingerprint
+from shinglefold.runtime.backoff import Backoff
 
 Make = Callable[..., Pipeline]
 TEXT = "Сегодня в городе выпал первый снег, и стало совсем тихо, только вороны кричали над рекой"

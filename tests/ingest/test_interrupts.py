@@ -15,8 +15,11 @@ from typing import Any
 import pytest
 
 from shinglefold.contracts.engine import BulkFailure, BulkResult, Capabilities, Engine
-from shinglefold.ingest import Backoff, Pipeline, Summary, index_documents, replay
+from shinglefold.ingest import Pipeline, index_documents
+from shinglefold.ingest.writing.accounting import Summary
+from shinglefold.ingest.writing.dead_letters import replay
 from shinglefold.runtime import signals as interrupts
+from shinglefold.runtime.backoff import Backoff
 from shinglefold.runtime.signals import Interrupts
 
 Make = Callable[..., Pipeline]

@@ -8,7 +8,8 @@ import pytest
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document, Processor
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import Options, Pipeline, Tools, default_definition
+from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.ingest.processors.context import Options, Tools
 from shinglefold.model.scheme import Scheme
 
 Run = Callable[..., Any]

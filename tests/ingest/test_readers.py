@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.ingest import ReadOptions, Record, read
+from shinglefold.ingest import read
+from shinglefold.ingest.readers.record import ReadOptions, Record
 
 
 def write(path: Path, content: bytes | str) -> Path:

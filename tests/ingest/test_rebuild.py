@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from shinglefold.errors import ConfigError, EngineUnavailable
-from shinglefold.ingest import Pipeline, index_documents, rebuild
+from shinglefold.ingest import Pipeline, index_documents
+from shinglefold.ingest.writing.target_index import rebuild
 
 
 @pytest.fixture

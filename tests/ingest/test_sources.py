@@ -10,7 +10,8 @@ from quopri import encodestring
 
 import pytest
 
-from shinglefold.ingest import ReadOptions, index_documents, read
+from shinglefold.ingest import index_documents, read
+from shinglefold.ingest.readers.record import ReadOptions
 from shinglefold.ingest.writing.accounting import SeenIds
 
 

@@ -9,7 +9,8 @@ import pytest
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import Options, Pipeline, Tools
+from shinglefold.ingest import Pipeline
+from shinglefold.ingest.processors.context import Options, Tools
 from shinglefold.ingest.writing.worker_pool import (
     BlockAnswer,
     WorkerProcess,

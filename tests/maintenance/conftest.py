@@ -8,7 +8,8 @@ from support.maintenance import FIELDS, pages, store
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.ingest import Pipeline, default_definition, default_recipe, ensure_index
+from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.ingest.index_mapping import default_recipe, ensure_index
 from shinglefold.model.scheme import Scheme
 
 

@@ -10,17 +10,13 @@ from support.taps import Tapped
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, EngineUnavailable, SchemeMismatch
-from shinglefold.ingest import Backoff, Pipeline, default_recipe, ensure_index, index_documents
-from shinglefold.maintenance import (
-    BackfillOptions,
-    SetupRequest,
-    Slice,
-    backfill,
-    carry_out,
-    diagnose,
-    make_plan,
-)
+from shinglefold.ingest import Pipeline, index_documents
+from shinglefold.ingest.index_mapping import default_recipe, ensure_index
+from shinglefold.maintenance import BackfillOptions, backfill, diagnose
+from shinglefold.maintenance.scan import Slice
+from shinglefold.maintenance.setup import SetupRequest, carry_out, make_plan
 from shinglefold.model.scheme import Scheme
+from shinglefold.runtime.backoff import Backoff
 
 ALONE = BackfillOptions(workers=1)
 

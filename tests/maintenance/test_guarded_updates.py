@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from support.maintenance import adds_up, stored
 
 from shinglefold.contracts.engine import BulkFailure, BulkResult
-from shinglefold.ingest import Backoff
 from shinglefold.maintenance import BackfillOptions, backfill
 from shinglefold.maintenance.guarded_updates import BackfillCounts
+from shinglefold.runtime.backoff import Backoff
 
 _ID, _ALONE = "page-7", BackfillOptions(workers=1, backoff=Backoff(2, 0.01))
 

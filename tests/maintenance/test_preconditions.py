@@ -7,7 +7,8 @@ import pytest
 from support.maintenance import FIELDS, pages, store, stored
 
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import default_recipe, ensure_index, mappings
+from shinglefold.ingest import mappings
+from shinglefold.ingest.index_mapping import default_recipe, ensure_index
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 from shinglefold.maintenance.preconditions import (
     compare_mappings,

@@ -9,11 +9,11 @@ import pytest
 from support.maintenance import FIELDS, pages, stored, wrongly_signed
 
 from shinglefold.errors import ConfigError, EngineUnavailable, InputError
-from shinglefold.ingest import Backoff, index_documents
+from shinglefold.ingest import index_documents
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.dead_letters import DeadLetters
-from shinglefold.maintenance import retry
-from shinglefold.maintenance.retry import locked
+from shinglefold.maintenance.retry import locked, retry
+from shinglefold.runtime.backoff import Backoff
 
 
 @pytest.fixture

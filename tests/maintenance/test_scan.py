@@ -11,15 +11,9 @@ from shinglefold.errors import (
     UnsupportedQuery,
     check_complete,
 )
-from shinglefold.ingest import ensure_index
-from shinglefold.maintenance import (
-    BackfillOptions,
-    DoctorOptions,
-    backfill,
-    carry_out_removal,
-    diagnose,
-    plan_removal,
-)
+from shinglefold.ingest.index_mapping import ensure_index
+from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.maintenance.deletion import carry_out_removal, plan_removal
 from shinglefold.maintenance.scan import Scan, Slice, Throttle, restart_on_expiry
 from shinglefold.runtime.backoff import Backoff
 

@@ -2,9 +2,11 @@ import pytest
 from support.maintenance import FIELDS, pages, store
 
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import default_recipe, mappings
-from shinglefold.maintenance import BackfillOptions, SetupRequest, backfill, carry_out, make_plan
+from shinglefold.ingest import mappings
+from shinglefold.ingest.index_mapping import default_recipe
+from shinglefold.maintenance import BackfillOptions, backfill
 from shinglefold.maintenance.preconditions import differences
+from shinglefold.maintenance.setup import SetupRequest, carry_out, make_plan
 
 
 def test_a_missing_index_is_made_and_a_second_run_changes_nothing(engine, scheme):

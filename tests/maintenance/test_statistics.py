@@ -6,16 +6,11 @@ import pytest
 from support.maintenance import FIELDS, pages
 
 from shinglefold.errors import EngineError, IndexReadOnly
-from shinglefold.ingest import ensure_index, index_documents
-from shinglefold.maintenance import (
-    BackfillOptions,
-    DoctorOptions,
-    SetupRequest,
-    backfill,
-    diagnose,
-    make_plan,
-    statistics,
-)
+from shinglefold.ingest import index_documents
+from shinglefold.ingest.index_mapping import ensure_index
+from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.maintenance.setup import SetupRequest, make_plan
+from shinglefold.maintenance.statistics import statistics
 
 
 class Refusing:

@@ -6,8 +6,9 @@ from support.soon import soon
 
 from shinglefold.errors import MOST, ConfigError, InputError, quote
 from shinglefold.model.values import Fingerprint
-from shinglefold.rerank import Explain, FoldedSearch, FoldOptions, Preference, Scope, collapse, explain
-from shinglefold.rerank.explanation import matched_passages
+from shinglefold.rerank import FoldedSearch, FoldOptions, Preference, Scope, collapse
+from shinglefold.rerank.explanation import explain, matched_passages
+from shinglefold.rerank.request.fold_options import Explain
 
 LONG = "9" * 5000
 HUGE = 10**5000

@@ -13,8 +13,8 @@ from support.hits import split
 from shinglefold.cli.render.hits import counters_line
 from shinglefold.contracts.engine import JSON
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.ingest import Pipeline, default_definition, default_recipe
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates

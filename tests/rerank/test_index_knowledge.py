@@ -9,8 +9,7 @@ from support.hits import SCHEME
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, PermissionDenied
-from shinglefold.ingest import default_recipe
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.index_fields import IndexRecipes, check_fields, check_scopes, knows, named_fields
 from shinglefold.runtime.recent import RecentlyUsed

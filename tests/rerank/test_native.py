@@ -10,8 +10,7 @@ from support.random_pages import SPECS, components
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import default_recipe
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
 from shinglefold.rerank.page.collapse_request import ResultSizes
 

@@ -9,8 +9,7 @@ from support.hits import SCHEME, find_similar, split
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.ingest import default_recipe
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter, mappings
 from shinglefold.model.values import Token
-from shinglefold.rerank import Explain, FoldedSearch, FoldOptions, matched_passages
-from shinglefold.rerank.explanation import shown_fields
+from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.rerank.explanation import matched_passages, shown_fields
+from shinglefold.rerank.request.fold_options import Explain
 
 ONE = "The bridge over the river will be closed for repair on Monday at nine in the evening"
 OTHER = "Read this: the bridge over the river will be closed for repair on Tuesday at nine in the evening"

@@ -13,7 +13,8 @@ from support.topologies import laid_out
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.grouping import Gate
-from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings, rebuild
+from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
+from shinglefold.ingest.writing.target_index import rebuild
 
 pytestmark = pytest.mark.newest
 

@@ -6,15 +6,11 @@ import pytest
 from support.maintenance import FIELDS, adds_up, pages, store, stored, wrongly_signed
 
 from shinglefold.errors import EngineError
-from shinglefold.ingest import (
-    Fingerprinter,
-    Pipeline,
-    default_definition,
-    default_recipe,
-    index_documents,
-    mappings,
-)
-from shinglefold.maintenance import BackfillOptions, SetupRequest, backfill, diagnose, make_plan, retry
+from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents, mappings
+from shinglefold.ingest.index_mapping import default_recipe
+from shinglefold.maintenance import BackfillOptions, backfill, diagnose
+from shinglefold.maintenance.retry import retry
+from shinglefold.maintenance.setup import SetupRequest, make_plan
 from shinglefold.rerank import FoldedSearch, FoldOptions
 
 pytestmark = pytest.mark.newest

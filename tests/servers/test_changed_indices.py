@@ -14,8 +14,8 @@ from support.hits import SCHEME, Spec, fingerprint_of
 import shinglefold
 from shinglefold.engines import open_async_engine
 from shinglefold.errors import ConfigError, EngineError, SchemeMismatch, ShinglefoldError
-from shinglefold.ingest import default_recipe, mappings
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest import mappings
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch
 
 pytestmark = pytest.mark.newest

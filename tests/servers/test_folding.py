@@ -15,7 +15,8 @@ from shinglefold.engines import Connection, open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, IndexMissing, UnsupportedQuery
 from shinglefold.examples import articles
-from shinglefold.ingest import Pipeline, Summary, default_definition, index_documents
+from shinglefold.ingest import Pipeline, default_definition, index_documents
+from shinglefold.ingest.writing.accounting import Summary
 from shinglefold.model.scheme import Scheme
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
 

@@ -16,7 +16,8 @@ from shinglefold.engines import open_engine
 from shinglefold.errors import EngineError
 from shinglefold.grouping import AsyncGate, Gate, Policy
 from shinglefold.grouping.intent_index import intents_name
-from shinglefold.ingest import Pipeline, ensure_index
+from shinglefold.ingest import Pipeline
+from shinglefold.ingest.index_mapping import ensure_index
 
 #: Texts of a trial: 160.
 SIZES = {"classes": 20, "copies": 8, "kills": 4}

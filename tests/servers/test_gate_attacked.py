@@ -15,8 +15,7 @@ from shinglefold.errors import ConfigError, EngineError, IndexReadOnly, Refused,
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.intent_index import intents_name
 from shinglefold.grouping.regroup import RegroupOptions, regroup
-from shinglefold.ingest import ensure_index
-from shinglefold.ingest.index_mapping import new_mappings
+from shinglefold.ingest.index_mapping import ensure_index, new_mappings
 from shinglefold.maintenance import BackfillOptions, backfill
 
 pytestmark = pytest.mark.newest

@@ -10,7 +10,7 @@ from shinglefold.engines import open_engine
 from shinglefold.errors import EngineUnavailable
 from shinglefold.grouping import AsyncGate, Gate, Policy
 from shinglefold.grouping.intent_index import intents_name
-from shinglefold.ingest import ensure_index
+from shinglefold.ingest.index_mapping import ensure_index
 
 pytestmark = pytest.mark.newest
 

@@ -17,7 +17,7 @@ from shinglefold.cli.main import main
 from shinglefold.engines import Connection, open_engine
 from shinglefold.grouping import AsyncGate, Gate, Policy
 from shinglefold.grouping.gate.gate import BulkRun
-from shinglefold.ingest import Record
+from shinglefold.ingest.readers.record import Record
 
 pytestmark = pytest.mark.newest
 

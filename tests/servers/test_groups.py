@@ -10,8 +10,7 @@ from support.random_pages import COUNT, SPECS, alike, components
 from shinglefold.errors import InputError
 from shinglefold.grouping.intent_index import intents_name
 from shinglefold.grouping.numbering import Numbering
-from shinglefold.ingest import default_recipe
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.page.collapse_request import ResultSizes
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch

@@ -16,7 +16,8 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.errors import EngineError, IndexExists
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.regroup import regroup
-from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings, recipe_mappings
+from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
+from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.maintenance import BackfillOptions, backfill
 from shinglefold.model.scheme import Scheme
 

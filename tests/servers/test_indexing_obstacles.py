@@ -9,7 +9,8 @@ from support.servers.admin import ask
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings, recipe_mappings
+from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
+from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.model.scheme import Scheme
 
 pytestmark = pytest.mark.newest

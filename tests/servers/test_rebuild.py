@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.ingest import Pipeline, index_documents, rebuild
-from shinglefold.ingest.writing.target_index import unfinished_rebuilds
+from shinglefold.ingest import Pipeline, index_documents
+from shinglefold.ingest.writing.target_index import rebuild, unfinished_rebuilds
 from shinglefold.model.scheme import Scheme
 
 

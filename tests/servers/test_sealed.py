@@ -8,8 +8,8 @@ from support.hits import SCHEME
 from support.maintenance import FIELDS, pages, store, stored
 
 from shinglefold.errors import ConfigError, RecipeMismatch
-from shinglefold.ingest import Pipeline, default_definition, default_recipe, index_documents
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest import Pipeline, default_definition, index_documents
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.maintenance import backfill, diagnose
 from shinglefold.rerank import FoldedSearch
 

@@ -12,7 +12,7 @@ from shinglefold.engines import open_engine
 from shinglefold.engines.http.engine import HttpEngine
 from shinglefold.grouping import Gate
 from shinglefold.grouping.intent_index import intents_name
-from shinglefold.ingest import ensure_index
+from shinglefold.ingest.index_mapping import ensure_index
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines.http.errors import refusal
 from shinglefold.engines.http.responses import search_path
 from shinglefold.errors import EngineError, UnsupportedQuery
-from shinglefold.ingest import Fingerprinter, default_recipe
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest import Fingerprinter
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.model.scheme import Scheme
 
 COUNT = 24

@@ -9,8 +9,7 @@ from support.hits import SCHEME, fingerprint_of
 from support.random_pages import SPECS, alike
 
 from shinglefold.contracts.engine import Engine
-from shinglefold.ingest import default_recipe
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 
 #: Pages of the scheme; equal texts of different languages match.
 USUAL = [number for number, spec in enumerate(SPECS) if spec.scheme == SCHEME.id]

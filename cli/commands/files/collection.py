@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from shinglefold.ingest import ReadOptions
     from shinglefold.ingest.field_statistics import FieldWatch
+    from shinglefold.ingest.readers.record import ReadOptions
     from shinglefold.model.scheme import Scheme
     from shinglefold.offline.dedupe.collect import TaskReader
     from shinglefold.offline.dedupe.fingerprint_table import DocumentNames, FingerprintTable

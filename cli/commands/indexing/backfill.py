@@ -65,8 +65,9 @@ def backfill(
     documents have no fingerprint.
     """
     from shinglefold.cli.session.text_fields import TextFields, text_fields
-    from shinglefold.maintenance import BackfillOptions, Slice
+    from shinglefold.maintenance import BackfillOptions
     from shinglefold.maintenance import backfill as run
+    from shinglefold.maintenance.scan import Slice
 
     share = Slice.parse(part)
     target = invocation.target(index, engine, preset=preset, pipeline=pipeline)

@@ -15,7 +15,7 @@ from shinglefold.cli.options.definitions import engine_option
 if TYPE_CHECKING:
     from shinglefold.cli.session.recipe import Target
     from shinglefold.contracts.engine import Engine
-    from shinglefold.maintenance import Deletion
+    from shinglefold.maintenance.deletion import Deletion
 
 _SHOWN = 10
 
@@ -56,8 +56,8 @@ def delete(
     """
     from shinglefold.cli.session.recipe import no_such_index
     from shinglefold.errors import IndexMissing
-    from shinglefold.maintenance import delete as carry_out
-    from shinglefold.maintenance import plan_deletion
+    from shinglefold.maintenance.deletion import delete as carry_out
+    from shinglefold.maintenance.deletion import plan_deletion
     from shinglefold.rerank.index_fields import check_fields, query_fields
 
     wanted = None if query is None else _parse_query(query)

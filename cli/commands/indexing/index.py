@@ -56,7 +56,9 @@ if TYPE_CHECKING:
     from shinglefold.contracts.engine import Engine
     from shinglefold.grouping.numbering import Numbering
     from shinglefold.grouping.rules import Rules
-    from shinglefold.ingest import Pipeline, ReadOptions, Record, Summary
+    from shinglefold.ingest import Pipeline
+    from shinglefold.ingest.readers.record import ReadOptions, Record
+    from shinglefold.ingest.writing.accounting import Summary
     from shinglefold.model.recipe import Recipe
 
 
@@ -156,10 +158,10 @@ def index(
         save_lexicon,
     )
     from shinglefold.engines import open_engine
-    from shinglefold.ingest import rebuild
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.ingest.pipeline.steps import raw_fields, source_fields, stripped_fields
     from shinglefold.ingest.processors.texts import NeverDiffer
+    from shinglefold.ingest.writing.target_index import rebuild
 
     target = invocation.target(index, engine, **flags)
     settings = target.settings
@@ -355,7 +357,7 @@ def _write_index(
     from shinglefold.grouping.numbering import Numbering
     from shinglefold.ingest import index_documents
     from shinglefold.ingest.index_mapping import usual_properties
-    from shinglefold.maintenance import ForeignFile, retry
+    from shinglefold.maintenance.retry import ForeignFile, retry
 
     if not engine.index_exists(name):
         settings, templated = template_defaults(engine, name)

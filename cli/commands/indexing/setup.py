@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
     from shinglefold.cli.session.recipe import Target
     from shinglefold.contracts.engine import Engine
-    from shinglefold.maintenance import Plan, Removal
+    from shinglefold.maintenance.deletion import Removal
+    from shinglefold.maintenance.setup import Plan
 
 
 @command(
@@ -157,7 +158,7 @@ def setup(
     from shinglefold.engines import open_engine
     from shinglefold.ingest import Pipeline
     from shinglefold.ingest.pipeline.steps import rerun_problems
-    from shinglefold.maintenance import SetupRequest, carry_out, make_plan
+    from shinglefold.maintenance.setup import SetupRequest, carry_out, make_plan
     from shinglefold.model.recipe import fingerprint_field, has_recipe, with_passages
     from shinglefold.registry import codes_with_any
 
@@ -248,7 +249,7 @@ def _remove(invocation: Invocation, target: "Target", rate: float, dry_run: bool
     from shinglefold.api.index_recipe import open_to_write
     from shinglefold.cli.session.maintenance import checkpoint_path
     from shinglefold.grouping.intent_index import intents_name
-    from shinglefold.maintenance import RemovalCounts, carry_out_removal, plan_removal
+    from shinglefold.maintenance.deletion import RemovalCounts, carry_out_removal, plan_removal
 
     path = checkpoint_path(target, "backfill")
     name = re.escape(path.stem.removeprefix(".backfill-"))

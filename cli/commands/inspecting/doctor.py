@@ -76,7 +76,8 @@ def doctor(
     """
     from shinglefold.cli.commands.indexing.new_index import leftovers_of_index
     from shinglefold.grouping.gate.housekeeping import SweepResult, placeholders, sweep
-    from shinglefold.maintenance import DoctorOptions, Slice, diagnose
+    from shinglefold.maintenance import DoctorOptions, diagnose
+    from shinglefold.maintenance.scan import Slice
 
     share = Slice.parse(part)
     target = invocation.target(index, engine, preset=preset, pipeline=pipeline)

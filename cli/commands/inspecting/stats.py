@@ -22,7 +22,7 @@ from shinglefold.cli.options.definitions import engine_option
 
 if TYPE_CHECKING:
     from shinglefold.cli.framework.next_commands import Hints
-    from shinglefold.maintenance import IndexStatistics
+    from shinglefold.maintenance.statistics import IndexStatistics
     from shinglefold.model.recipe import Recipe
 
 
@@ -47,7 +47,7 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
     from shinglefold.cli.session.recipe import no_such_index
     from shinglefold.engines import open_engine
     from shinglefold.errors import IndexMissing
-    from shinglefold.maintenance import statistics
+    from shinglefold.maintenance.statistics import statistics
 
     target = invocation.target(index, engine)
     with closing(open_engine(target.where)) as opened:

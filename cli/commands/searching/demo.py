@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from shinglefold.cli.session.open_index import Store
     from shinglefold.examples import Query
-    from shinglefold.ingest import Summary
+    from shinglefold.ingest.writing.accounting import Summary
 
 _INDEX = "demo"
 _NEXT = """What to try next:

@@ -198,9 +198,10 @@ def search(
     """Search an index; near-duplicate hits are folded into one."""
     from shinglefold.cli.session.open_index import open_store, seal_of_index
     from shinglefold.engines import is_server
-    from shinglefold.rerank import Explain, FoldedSearch
+    from shinglefold.rerank import FoldedSearch
     from shinglefold.rerank.index_fields import check_fields
     from shinglefold.rerank.representatives import load_policies
+    from shinglefold.rerank.request.fold_options import Explain
 
     words = " ".join(query)
     if not words.strip():

@@ -8,9 +8,8 @@ from support.copied_texts import copied_texts, groups_by_what_is_stored
 
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import default_recipe
 from shinglefold.ingest.fingerprinter import Fingerprinter
-from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.offline.spark import groups, stored
 from shinglefold.offline.spark.read_index import _whole
 

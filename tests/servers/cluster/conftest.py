@@ -15,7 +15,9 @@ from support.servers.local import LocalServer
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
-from shinglefold.ingest import DeadLetters, Fingerprinter, Pipeline, Record, default_definition, mappings
+from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, mappings
+from shinglefold.ingest.readers.record import Record
+from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.model.scheme import Scheme
 
 COUNT = 2_500

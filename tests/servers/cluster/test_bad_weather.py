@@ -11,9 +11,11 @@ from support.servers.faulty import BROKEN, CUT, HALF, LATE, LOST, relay
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import EngineError
-from shinglefold.ingest import Backoff, index_documents
-from shinglefold.maintenance import BackfillOptions, backfill, retry
+from shinglefold.ingest import index_documents
+from shinglefold.maintenance import BackfillOptions, backfill
+from shinglefold.maintenance.retry import retry
 from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.runtime.backoff import Backoff
 
 #: Many tries, soon after each other: what is tested is what happens in between, not patience.
 QUICK = Backoff(retries=12, first=0.05, most=0.5)

@@ -13,7 +13,7 @@ from support.gate.crashes import Trial, make_pipeline
 from shinglefold.engines import Connection, open_engine
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.intent_index import intents_name
-from shinglefold.ingest import ensure_index
+from shinglefold.ingest.index_mapping import ensure_index
 
 WRITERS = 4
 

@@ -7,9 +7,11 @@ import pytest
 from support.maintenance import adds_up
 
 from shinglefold.errors import EngineError
-from shinglefold.ingest import Backoff, index_documents
-from shinglefold.maintenance import BackfillOptions, backfill, retry
+from shinglefold.ingest import index_documents
+from shinglefold.maintenance import BackfillOptions, backfill
+from shinglefold.maintenance.retry import retry
 from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.runtime.backoff import Backoff
 
 BODY = {"query": {"match_all": {}}, "sort": [{"id": "asc"}], "size": 20, "_source": False}
 PATIENCE = 200

@@ -9,9 +9,10 @@ from support.maintenance import FIELDS
 from shinglefold.grouping.numbering import Numbering
 from shinglefold.grouping.regroup import RegroupOptions, regroup
 from shinglefold.grouping.report import make_report
-from shinglefold.ingest import Backoff, index_documents
+from shinglefold.ingest import index_documents
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.maintenance import DoctorOptions, diagnose
+from shinglefold.runtime.backoff import Backoff
 
 PAGES = 600
 #: As long as a node may take to come back on a busy machine.

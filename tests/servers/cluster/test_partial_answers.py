@@ -12,10 +12,11 @@ from support.ways import WAYS
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import EngineError
-from shinglefold.ingest import Backoff, index_documents, mappings
+from shinglefold.ingest import index_documents, mappings
 from shinglefold.maintenance import BackfillOptions, backfill
 from shinglefold.maintenance.scan import Scan
 from shinglefold.rerank import FoldedSearch
+from shinglefold.runtime.backoff import Backoff
 
 #: The index has as many shards as there are nodes, each one once.
 SHARDS = 3

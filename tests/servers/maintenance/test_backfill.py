@@ -8,7 +8,8 @@ from support.maintenance import adds_up, pages, store, stored, wrongly_signed
 from support.servers.admin import ask
 
 from shinglefold.errors import ConfigError
-from shinglefold.maintenance import BackfillOptions, DoctorOptions, Slice, backfill, diagnose
+from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.maintenance.scan import Slice
 
 pytestmark = pytest.mark.newest
 

@@ -21,8 +21,10 @@ from support.servers.local import LocalServer, free_port
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
-from shinglefold.ingest import Backoff, Pipeline, default_recipe, ensure_index, index_documents
+from shinglefold.ingest import Pipeline, index_documents
+from shinglefold.ingest.index_mapping import default_recipe, ensure_index
 from shinglefold.maintenance import BackfillOptions, backfill
+from shinglefold.runtime.backoff import Backoff
 
 COUNT = 3_000
 _MORTAL = "opensearch-3"

@@ -5,16 +5,10 @@ from support.maintenance import FIELDS, pages, store, stored
 from support.topologies import laid_out
 
 from shinglefold.errors import ConfigError, UnsupportedQuery
-from shinglefold.ingest import default_recipe, mappings
-from shinglefold.maintenance import (
-    BackfillOptions,
-    DoctorOptions,
-    SetupRequest,
-    backfill,
-    carry_out,
-    diagnose,
-    make_plan,
-)
+from shinglefold.ingest import mappings
+from shinglefold.ingest.index_mapping import default_recipe
+from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.maintenance.setup import SetupRequest, carry_out, make_plan
 
 pytestmark = pytest.mark.newest
 

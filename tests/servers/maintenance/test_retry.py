@@ -7,7 +7,7 @@ import pytest
 from support.maintenance import FIELDS, pages, stored, wrongly_signed
 
 from shinglefold.ingest import index_documents, mappings
-from shinglefold.maintenance import retry
+from shinglefold.maintenance.retry import retry
 
 COUNT = 300
 #: Documents a server refuses (no date), and such as the pipeline fails on (no text).

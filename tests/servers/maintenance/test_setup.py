@@ -16,20 +16,11 @@ from support.servers.admin import ask
 import shinglefold
 from shinglefold import fold
 from shinglefold.errors import ConfigError, UnsupportedQuery
-from shinglefold.ingest import Pipeline, default_definition, default_recipe, index_documents, mappings
-from shinglefold.ingest.index_mapping import recipe_mappings
-from shinglefold.maintenance import (
-    BackfillOptions,
-    Plan,
-    SetupRequest,
-    backfill,
-    carry_out,
-    carry_out_removal,
-    diagnose,
-    make_plan,
-    plan_removal,
-)
-from shinglefold.maintenance.setup import component_body
+from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
+from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
+from shinglefold.maintenance import BackfillOptions, backfill, diagnose
+from shinglefold.maintenance.deletion import carry_out_removal, plan_removal
+from shinglefold.maintenance.setup import Plan, SetupRequest, carry_out, component_body, make_plan
 from shinglefold.model.scheme import Scheme
 from shinglefold.rerank.index_fields import mapped_at
 

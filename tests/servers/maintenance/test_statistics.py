@@ -10,7 +10,8 @@ from support.maintenance import pages
 from shinglefold.cli.main import main
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Pipeline, default_definition, index_documents
-from shinglefold.maintenance import delete, plan_deletion, statistics
+from shinglefold.maintenance.deletion import delete, plan_deletion
+from shinglefold.maintenance.statistics import statistics
 
 pytestmark = pytest.mark.newest
 

@@ -6,7 +6,8 @@ import pytest
 from support.maintenance import pages, store
 
 from shinglefold.ingest import Pipeline, default_definition
-from shinglefold.maintenance import BackfillOptions, SetupRequest, backfill, carry_out, make_plan
+from shinglefold.maintenance import BackfillOptions, backfill
+from shinglefold.maintenance.setup import SetupRequest, carry_out, make_plan
 from shinglefold.settings import Settings
 
 pytestmark = pytest.mark.newest

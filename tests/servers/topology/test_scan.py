@@ -8,8 +8,7 @@ from support.maintenance import FIELDS, pages
 from support.topologies import NAMES, Place, laid_out, ranked
 
 from shinglefold.errors import ConfigError
-from shinglefold.maintenance import Slice
-from shinglefold.maintenance.scan import Scan
+from shinglefold.maintenance.scan import Scan, Slice
 
 COUNT = 300
 

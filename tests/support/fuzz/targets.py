@@ -17,15 +17,9 @@ from support.hits import SCHEME, Spec, hits_of
 from shinglefold.canon import strip_html
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, InputError, ShinglefoldError
-from shinglefold.ingest import (
-    Pipeline,
-    ReadOptions,
-    Record,
-    default_definition,
-    index_documents,
-    read,
-    replay,
-)
+from shinglefold.ingest import Pipeline, default_definition, index_documents, read
+from shinglefold.ingest.readers.record import ReadOptions, Record
+from shinglefold.ingest.writing.dead_letters import replay
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
 
 #: Throws one input, made by chance.

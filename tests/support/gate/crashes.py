@@ -17,7 +17,8 @@ from support.gate.windows import die_in
 from shinglefold.contracts.engine import Engine
 from shinglefold.errors import EngineError
 from shinglefold.grouping import Gate, Policy
-from shinglefold.ingest import Pipeline, ensure_index
+from shinglefold.ingest import Pipeline
+from shinglefold.ingest.index_mapping import ensure_index
 
 _DEFINITION = {"processors": [{"supershingle": {"fields": ["body"]}}]}
 _LEASE = 1.0

@@ -8,7 +8,8 @@ from typing import Any
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.grouping.intent_index import intents_name
-from shinglefold.ingest import Pipeline, ensure_index
+from shinglefold.ingest import Pipeline
+from shinglefold.ingest.index_mapping import ensure_index
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from shinglefold.grouping.gate.protocol.intents import WRITERS
 from shinglefold.grouping.gate.protocol.member import Member, Now, Pause, Refresh, Steps, Verdict, Write
 from shinglefold.grouping.gate.protocol.protocol import decide, publish_settled
 from shinglefold.grouping.rules import Policy
-from shinglefold.ingest import Backoff
+from shinglefold.runtime.backoff import Backoff
 
 #: Variables of a writer's steps that are the same in each of its states, or told by ``_state``.
 _CONSTANT = {"context", "self", "register", "policy", "relation"}
