@@ -83,7 +83,7 @@ def pages_app(
         hosts: the names that a request may be addressed to without a token, beside those of loopback.
         token: what a browser must give as a password; "" for none. Without one, whoever reaches the
             application reads every document of the index.
-        complete: completes the commands in a message, which stand between backquotes there.
+        complete: completes the commands in a message, which are between backquotes.
     """
     shared = Shared(index, complete)
     site = _Site(lambda _: shared, complete, name=index.name)

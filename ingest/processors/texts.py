@@ -224,8 +224,8 @@ class MainContent(FieldProcessor):
     """Replace a page's markup by the text of its article, without menu, header and footer.
 
     Boilerplate makes different pages of one site similar, and copies on two sites different. A page without a
-    recognizable article keeps all its text and is counted as ``no_main_content``. Where a page says by
-    ``main`` or a single ``article`` where its article is, nothing else is read.
+    recognizable article keeps all its text and is counted as ``no_main_content``. If a page marks
+    its article by ``main`` or a single ``article``, nothing else is read.
 
     Options: ``field``, ``target_field`` (default the field), ``ignore_missing`` (false).
 

@@ -214,7 +214,7 @@ _TOP_ONLY = {"hybrid"}
 def split_request(body: Mapping[str, Any]) -> tuple[JSON, Mapping[str, Any]]:
     """Return the body without ``ext.dedup``, which engines would refuse, and the options in it.
 
-    Numbers and flags that are text become what engines read in them.
+    Numbers and flags given as text are parsed as engines parse them.
     """
     if not isinstance(body, Mapping):
         raise ConfigError(f"expected a search request, an object, got {quote(body)}")

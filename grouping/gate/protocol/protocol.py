@@ -165,7 +165,7 @@ def commit(members: Sequence[Member], inside: list[Member], context: DecisionCon
         if inside and len(inside) == count:
             yield Pause(10)
             if any(intent.guard is not None for member in inside for intent in member.pending):
-                # The document does not show that a change was given up.
+                # A stored document does not show whether its change was withdrawn.
                 yield from context.register.look()
 
 
