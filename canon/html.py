@@ -98,7 +98,7 @@ def main_markup(html: str) -> str:
     # A short one may be a placeholder until a script has loaded the text.
     own = [node for node, length in mains if length >= _LEAST]
     if not own:
-        articles = (node for node in page.css("article") if not mains or _is_article(node))
+        articles = (node for node in page.css("article") if _is_article(node, _LEAST if mains else 0))
         # One counts, if it is the only one.
         own = list(islice(articles, 2))
         own = own if len(own) == 1 or not mains else [node for node, _ in mains]
@@ -137,12 +137,12 @@ def _outermost(nodes: "list[LexborNode]") -> "Iterator[LexborNode]":
             yield node
 
 
-def _is_article(node: "LexborNode") -> bool:
-    """Return whether an element has the text of a page, and is no teaser."""
+def _is_article(node: "LexborNode", least: int) -> bool:
+    """Return whether an element has the text of a page, of so many characters, and is no teaser."""
     above = node.parent
     while above is not None and above.tag not in ("aside", "nav", "footer"):
         above = above.parent
-    return above is None and _length(node) >= _LEAST
+    return above is None and _length(node) >= least
 
 
 def _show_own_text(root: "LexborNode") -> None:

@@ -268,7 +268,11 @@ def _without_headers(raw: bytes) -> tuple[bytes, str]:
     headers = _HEADERS.match(raw, status.end() if status else 0)
     if headers is None or b"content-type:" not in headers[0].lower():
         return raw, ""
-    for part in message_from_bytes(raw[headers.start() :]).walk():
+    try:
+        parts = list(message_from_bytes(raw[headers.start() :]).walk())
+    except RecursionError:  # Messages in messages, a thousand deep.
+        return raw, ""
+    for part in parts:
         if part.get_content_type() in _PAGE_TYPES:
             page = part.get_payload(decode=True)
             return (page, part.get_content_charset("")) if isinstance(page, bytes) else (raw, "")

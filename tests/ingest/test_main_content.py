@@ -209,3 +209,12 @@ def test_an_article_named_in_two_ways_is_one_article(run_main_content, names):
     frame = "<p>Городская газета выходит с девяностого года каждый день, кроме понедельника и праздников.</p>"
     html = f"<body><header>{frame}</header><main{names}>{ARTICLE}</main><div>{frame}</div></body>"
     assert "Городская газета" not in run_main_content(html).document["body"]
+
+
+@pytest.mark.parametrize("beside", ["aside", "footer", "nav"])
+def test_a_teaser_beside_the_text_is_not_the_article_of_the_page(run_main_content, beside):
+    """All pages of a site that have the same one would be copies."""
+    words = "Читайте в субботу наш новый большой рассказ о жизни города. " * 3
+    teaser = f"<{beside}><article><p>{words}</article></{beside}>"
+    html = f"<body><nav><ul>{MENU}</ul></nav>{teaser}<div class=content>{ARTICLE * 2}</div></body>"
+    assert "временному мостику" in run_main_content(html).document["body"]

@@ -248,7 +248,14 @@ def test_the_headers_of_a_server_are_no_text_and_name_the_encoding(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "page", ["Note: a\n\nContent-Type: x", "a: b\n" * 3, "Content-Type: text/plain\n\nx", ""]
+    "page",
+    [
+        "Note: a\n\nContent-Type: x",
+        "a: b\n" * 3,
+        "Content-Type: text/plain\n\nx",
+        "Content-Type: message/rfc822\n\n" * 3000,
+        "",
+    ],
 )
 def test_a_text_that_begins_like_headers_is_read_whole(tmp_path: Path, page: str):
     (record,) = read(written(tmp_path / "a.html", page))
