@@ -3,4 +3,4 @@
 from shinglefold.canon.canonicalizer import Canonicalizer
 from shinglefold.canon.html import strip_html
 
-__all__ = ["Canonicalizer", "Lexicon", "check_canonicalizer", "main_markup", "strip_html", "token_hash"]
+__all__ = ["Canonicalizer", "strip_html"]

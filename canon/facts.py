@@ -180,7 +180,7 @@ def single_numbers(text: str) -> Numbers:
 
 def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
     plain = plain_text(text)
-    found, words = set[str](), set[str]()
+    found, words, said = set[str](), set[str](), ""
     if "numbers" in classes or "letters" in classes:
         said, words = spoken(joined(plain))
     if "numbers" in classes:

@@ -99,7 +99,7 @@ def main_markup(html: str) -> str:
     own = [node for node, length in mains if length >= _LEAST]
     if not own:
         articles = (node for node in page.css("article") if _is_article(node, _LEAST if mains else 0))
-        # One counts, if it is the only one.
+        # An only article is the text of the page.
         own = list(islice(articles, 2))
         own = own if len(own) == 1 or not mains else [node for node, _ in mains]
     own = own or _shown_by_script(page)

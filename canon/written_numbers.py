@@ -28,7 +28,7 @@ _ROMAN_LETTERS = str.maketrans("ІХ", "IX")
 _ONES = {"": 0, "I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9}
 #: Chinese numbers of two digits and more, and ordinals; a lone digit is often no number (一起).
 _HAN_NUMBER = re.compile("[第〇零一二三四五六七八九十两][〇零一二三四五六七八九十百千万]{1,16}")
-#: Chinese fractions and percentages, the whole comes first: 三分之一, 百分之五.
+#: Chinese fractions and percentages, the denominator comes first: 三分之一, 百分之五.
 _HAN_FRACTION = re.compile(
     r"([百千万一二三四五六七八九十]|(?<!\d)\d++)\s?分之\s?([一二三四五六七八九十百]|\d++(?:\.\d++)?+)"
     r"(?!\s?[点〇零一二三四五六七八九十百千万])"

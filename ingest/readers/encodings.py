@@ -121,7 +121,7 @@ class EncodingGuess:
     _votes: Counter[str] = field(default_factory=Counter)
 
     def mismatch(self, raw: bytes, encoding: str, *, whole: bool = False) -> str:
-        """Return an error message if bytes seem to have another encoding than the given one, else nothing.
+        """Return an error message if bytes seem to have another encoding than the given one, else "".
 
         UTF-8 with some damage still has more valid letters beyond ASCII than invalid bytes. Valid UTF-8 with
         several letters beyond ASCII is never another encoding.
@@ -156,7 +156,7 @@ class EncodingGuess:
 
 
 def _guess(raw: bytes) -> str:
-    """Return Python's name of the encoding that a text looks like; nothing if none fits."""
+    """Return Python's name of the encoding that a text looks like, "" if none fits."""
     sample = _from_first_non_ascii(raw)
     found = _cyrillic(sample)
     if found:
@@ -178,7 +178,7 @@ def _latin(sample: bytes) -> str:
 
 
 def _cyrillic(sample: bytes) -> str:
-    """Return Python's name of the encoding in which a text reads as Russian or Ukrainian, else nothing.
+    """Return Python's name of the encoding in which a text reads as Russian or Ukrainian, else "".
 
     Nearly all of its letters beyond ASCII are Cyrillic then, as many frequent ones as such texts have.
     """
@@ -382,7 +382,7 @@ def _escaped(raw: bytes) -> str:
 
 
 def _wide(raw: bytes) -> str:
-    """Return UTF-16 or UTF-32 with its byte order if a text has the zero bytes of one, else nothing."""
+    """Return UTF-16 or UTF-32 with its byte order if a text has the zero bytes of one, else ""."""
     head = raw[:_SAMPLE]
     if b"\0" not in head:
         return ""
