@@ -14,7 +14,12 @@ from shinglefold.ingest.pipeline.condition import parse_condition
 from shinglefold.ingest.pipeline.steps import BUILT_IN
 
 PAGE = (Path(__file__).parents[2] / "docs" / "pipelines.md").read_text("utf-8")
-ROWS = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.MULTILINE))
+#: The options of each processor; some share a row.
+ROWS = {
+    name: options
+    for names, options in re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| (.*?) \|", PAGE, re.MULTILINE)
+    for name in re.findall(r"\w+", names)
+}
 
 
 def blocks(language: str) -> list[str]:
