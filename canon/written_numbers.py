@@ -63,9 +63,13 @@ _HAN_TIMES = {"上午": "am", "下午": "pm", "午前": "am", "午後": "pm", "�
     f"{one}曜": f"w{number}" for number, one in enumerate("月火水木金土日", 1)
 }
 #: Sides and sexes, and what a product is without.
-_HAN_VARIANT = re.compile(f"[左右男女半]|[饭餐][前后]|(?:[无無未]|不[含带帶])[{HAN}]|[大中小]号(?!码)")
+_HAN_VARIANT = re.compile(
+    f"左(?!右)|(?<!左)右|[男女半]|[饭餐][前后]|(?:[无無未]|不[含带帶])[{HAN}]|[大中小]号(?!码)"
+)
 #: Words, with an apostrophe in them, and how they are spelled in the table.
 _WORDS, _ALIKE = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?"), str.maketrans("ё’ʼ", "е''")
+#: How words begin that say what is in a product. Other negations are often remarks (не торгуюсь).
+_CONTAINS = {"соде", "міст", "вклю", "cont", "incl"}
 #: What stands between the words of one number.
 _JOINING = {" ", "-", " and "}
 #: Months behind and before the day, or before the year.
@@ -408,8 +412,12 @@ def _said(alike: str, found: set[str]) -> list[tuple[int, int, str]]:
                 said.append((begin, end, meaning))
         elif meaning[:1] == "m":
             said.append((begin, end, _MARK + meaning[1:]))
-        elif meaning[0] in "-!":
-            found.add(f"l:{meaning}{alike[end : end + 5].strip() if meaning == '!' else ''}")
+        elif meaning[0] == "-":
+            found.add(f"l:{meaning}")
+        elif meaning[0] == "!":
+            negated = alike[end : end + 5].strip()
+            if meaning == "!" or negated in _CONTAINS:
+                found.add(f"l:!{negated}")
         elif not (end - begin == 2 and alike[max(0, begin - 2) : begin].strip().isdigit()):
             found.add(f"w:{meaning}")
     return said
