@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import xxhash
 
 from shinglefold.canon.segmentation import Cuttable
-from shinglefold.canon.unicode_tables import homoglyph_map, rows
+from shinglefold.canon.unicode_tables import folded, homoglyph_map, rows
 from shinglefold.canon.written_numbers import (
     HAN,
     LETTER,
@@ -17,7 +17,6 @@ from shinglefold.canon.written_numbers import (
     NEAR,
     POINTS,
     SPACE,
-    folded,
     in_digits,
     joined,
     large_sizes,
@@ -372,7 +371,8 @@ def _pattern() -> re.Pattern[str]:
     )
     unit = rf"(?P<unit>(?:{letters})(?=\^?[23](?!\d))|(?:{letters})(?!{LETTER}|-р)|(?:{begun})\w*|{signs})"
     per = rf"(?:\.?\s?/\s?(?P<per>{letters}|с)(?!{LETTER}))?"
-    power = r"(?:\^?(?P<power>[23])(?!\d))?"
+    # A number behind a Chinese unit is the next one: 2026年3月.
+    power = rf"(?:(?:\^|(?<![{HAN}]))(?P<power>[23])(?!\d))?"
     # Cyrillic letters that people type for A and K.
     suffix = rf"(?:-(?=к|d(?!{LETTER})))?(?P<suffix>[a-z]{{1,2}}|[ак])(?!{NEAR})"
     measured = rf"(?:(?!-[мг](?!{LETTER}))\s?-?\s?{square}{unit}{power}{per}|{suffix})?"

@@ -4,6 +4,7 @@ The tables are built once a process from Python's Unicode data. Unified Han char
 are handled by range, and so are the planes above 1, which contain no other text today.
 """
 
+import re
 import unicodedata
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -336,3 +337,20 @@ def _accented(table: Mapping[str, str]) -> dict[str, str]:
         elif not set(marks) - _STRESS:
             found[chr(code)] = table[base]
     return found
+
+
+def folded(plain: str) -> str:
+    """Return a text without case, of the same length."""
+    small = plain.casefold()
+    if len(small) == len(plain):
+        return small
+    return "".join([small if len(small := one.casefold()) == 1 else one for one in plain])
+
+
+@cache
+def invisible() -> re.Pattern[str]:
+    """Return the pattern of characters without a shape."""
+    codes = np.flatnonzero(characters().kind == INVISIBLE)
+    first, last = (codes[np.diff(codes, **end) > 1] for end in ({"prepend": -2}, {"append": 1 << 21}))
+    ranges = zip(first.tolist(), last.tolist(), strict=True)
+    return re.compile("[" + "".join(f"{chr(start)}-{chr(end)}" for start, end in ranges) + "]")

@@ -3,12 +3,9 @@
 import re
 import unicodedata
 from decimal import Decimal
-from functools import cache
 from itertools import pairwise
 
-import numpy as np
-
-from shinglefold.canon.unicode_tables import INVISIBLE, characters, sayings
+from shinglefold.canon.unicode_tables import folded, invisible, sayings
 
 HAN = r"\u3400-\u9fff"
 LETTER = rf"[^\W\d_\u3040-\u30ff{HAN}]"
@@ -52,7 +49,7 @@ _CHINESE = re.compile(f"[{HAN}]")
 #: A Chinese digit alone before what is counted; weekdays and halves of the day, also Japanese; and bounds
 #: behind a number.
 _HAN_DIGIT = re.compile(
-    "[一二三四五六七八九十两](?<![〇零一二三四五六七八九十百千万亿第之点期拜两].)(?:(?=[楼层月日号])"
+    "[一二三四五六七八九十两](?<![〇零一二三四五六七八九十百千万亿第之点期拜两].)(?:(?<![周週].)|(?=[次年个]))(?:(?=[楼层月日号])"
     "|(?<!一)(?=[天年月日号楼层元块个岁小公斤米人次片粒瓶盒包件台套只支张页本章点室]))"
 )
 _HAN_TIME = re.compile(
@@ -70,19 +67,24 @@ _HAN_VARIANT = re.compile(
 _WORDS, _ALIKE = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?"), str.maketrans("ё’ʼ", "е''")
 #: How words begin that say what is in a product. Other negations are often remarks (не торгуюсь).
 _CONTAINS = {"соде", "міст", "вклю", "cont", "incl"}
+#: The beginning of the word that is negated.
+_NEGATED = re.compile(r"\W{1,3}(?:(?:an?|the)\s+)?([^\W\d_]{1,4})")
+#: Two letters are no day behind a number (2 тыс. Вт), nor before what is average (ср. цена).
+_AMOUNT, _AVERAGE = re.compile(r"\d\s*(?:тыс|млн)?\.?\s*$"), re.compile(r"\.? [а-яіїєґ]{4}")
 #: What stands between the words of one number.
 _JOINING = {" ", "-", " and "}
 #: Months behind and before the day, or before the year.
-_MARK = "\x02"
-_MONTH = re.compile(rf"{_MARK}(\d\d)(\??)")
+_MARK, _ENGLISH_MARK, _ANY_MARK = "\x02", "\x03", "[\x02\x03]"
+_MONTH = re.compile(rf"{_ANY_MARK}(\d\d)(\??)")
 _YEAR_BEHIND = r"(?:[.,]? ?(?P<year>(?:19|20)\d\d)(?!\d))"
 _DAY_MONTH = re.compile(
-    rf"(?<![\d.,:])(?P<day>\d{{1,2}})(?:-?(?:го|е)|st|nd|rd|th|\.)?(?: of)? ?{_MARK}(?P<month>\d\d)\??"
+    rf"(?<![\d.,:])(?P<day>\d{{1,2}})(?:-?(?:го|е)|st|nd|rd|th|\.)?(?: of)? ?{_ANY_MARK}(?P<month>\d\d)\??"
     rf"{_YEAR_BEHIND}?"
 )
 _MONTH_DAY = re.compile(
-    rf"{_MARK}(?P<month>\d\d)\??(?:\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:.]\d|\d){_YEAR_BEHIND}?"
-    rf"| (?P<only>(?:19|20)\d\d)(?!\d))"
+    rf"{_ANY_MARK}(?P<month>\d\d)\??(?: (?P<only>(?:19|20)\d\d)(?!\d)"
+    rf"|(?:(?<={_ENGLISH_MARK}..)|(?<={_ENGLISH_MARK}...))\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
+    rf"(?!\d|[:.,]\d| \d{{3}}(?!\d)|\s?[%$€£]){_YEAR_BEHIND}?)"
 )
 #: The words that compare numbers, but for one before them that is often another: at, no, not, не.
 COMPARING = f"than|{_THAN}|more|less|most|least|{_MORE}|{_LESS}"
@@ -176,17 +178,21 @@ _PARTED_MODEL = re.compile(
     rf"|(?<=\d, [A-HJKO-RT-Z] )|{_MAKES_BEHIND})"
 )
 #: Telephone numbers: +7 and 8 are one, and so are +380 and 0.
-_PHONE = re.compile(r"[+80](?<![\w.,:+-].)[\d() -]{9,19}\d(?!\w|[:.,/]\d)")
+_PHONE = re.compile(
+    r"[+80](?<![\w.,:+-].)(?:(?<=\+)[\d() -]{9,19}\d"
+    r"|(?:(?<=8)[ -]?(?:\(\d{3}\)|\d{3})|(?<=0)\d\d\)?)[ -]?\d{3}[ -]?\d\d[ -]?\d\d)(?!\w|[:.,/]\d)"
+)
 #: A quotation mark behind a number that is an inch, unless it closes what another one opens.
 _INCH = re.compile(r"[\"”'](?<=\d.)(?<!\d{4}.)(?:(?<!')|')(?!\w)")
+_MARKS = re.compile(r'\d?"')
 _LARGE = re.compile(r"(?<![^\W_])([2-9])X([SL])(?![^\W_])")
 _DASH = re.compile(rf"[‐–](?:(?<=‐)|(?=\d)(?<={LETTER}.))")
 #: A decimal without its zero.
-_NO_ZERO = re.compile(r"[.,](?=\d)(?<![^\s(].)")
+_NO_ZERO = re.compile(r"\.(?=\d)(?<![^\s(].)")
 #: Traditional and formal characters of numbers and units.
 _TRADITIONAL, _SIMPLIFIED = (
-    "萬億兩壹贰貳叁參肆伍陆陸柒捌玖拾佰仟圓圆個歲塊點時間層樓號",
-    "万亿两一二二三三四五六六七八九十百千元元个岁块点时间层楼号",
+    "萬億兩壹贰貳叁參肆伍陆陸柒捌玖拾佰仟圓圆個歲塊點時間層樓號無帶飯線鹽塵鉛縫電後",
+    "万亿两一二二三三四五六六七八九十百千元元个岁块点时间层楼号无带饭线盐尘铅缝电后",
 )
 #: What would become another digit in compatibility form, or none, and letters with a stress mark.
 _SIGNS = str.maketrans(
@@ -202,14 +208,6 @@ _SIGNS = str.maketrans(
 _SPECIAL = re.compile(rf"[№ѐѝ⁰¹²³⁴-⁹❶-➓¼-¾⅐-⅞٠-٩۰-۹०-९\u20e3º{_TRADITIONAL}]")
 
 
-def folded(plain: str) -> str:
-    """Return a text without case, of the same length."""
-    small = plain.casefold()
-    if len(small) == len(plain):
-        return small
-    return "".join([small if len(small := one.casefold()) == 1 else one for one in plain])
-
-
 def plain_text(text: str) -> str:
     """Return a text without invisible characters, and in compatibility form."""
     # NFKC would turn № into letters before the number, and exponents into digits.
@@ -218,7 +216,7 @@ def plain_text(text: str) -> str:
     special = _SPECIAL.search(text)
     seen = text.translate(_SIGNS) if special else text
     if not seen.isascii():
-        seen = _invisible().sub("", seen)
+        seen = invisible().sub("", seen)
     if special:
         seen = _FRACTION.sub(_decimal, seen)
     return unicodedata.normalize("NFKC", seen).replace("\u0300", "").replace("\u0301", "")
@@ -271,8 +269,6 @@ def large_sizes(text: str) -> str:
 def _phone(match: re.Match[str]) -> str:
     """Return a telephone number in digits; what has too few or too many is none."""
     digits = re.sub(r"\D", "", match[0])
-    if match[0][0] != "+" and len(digits) != (11 if digits[0] == "8" else 10):
-        return match[0]
     if not 10 <= len(digits) <= 13:
         return match[0]
     if len(digits) == 11 and digits[0] in "78":
@@ -283,7 +279,12 @@ def _phone(match: re.Match[str]) -> str:
 def _inch(match: re.Match[str]) -> str:
     """Return the unit for a mark that closes no quotation."""
     before = match.string[max(0, match.start() - 300) : match.start()]
-    opened = before.count('"') % 2 if match[0] == '"' else "“" in before or "„" in before
+    opened = max(before.rfind("“"), before.rfind("„")) > before.rfind("”")
+    if match[0] == '"':
+        opened = False
+        # One behind a digit is an inch, or closes a quotation.
+        for mark in _MARKS.finditer(before):
+            opened = not opened and not mark[0][0].isdigit()
     return match[0] if opened else " inch "
 
 
@@ -373,7 +374,7 @@ def spoken(plain: str) -> tuple[str, set[str]]:
     found = set[str]()
     if _CHINESE.search(plain):
         times = (plain[max(0, match.start() - 1) : match.end()] for match in _HAN_TIME.finditer(plain))
-        found = {f"w:{_HAN_TIMES.get(one[-2:], one[-1])}" for one in times}
+        found = {f"w:{_HAN_TIMES.get(one[-2:], one[-1])}".replace("天", "日") for one in times}
         found |= {f"l:{one}" for one in _HAN_VARIANT.findall(plain)}
         plain = _HAN_DIGIT.sub(
             lambda match: str(int(unicodedata.numeric(match[0].replace("两", "二")))), plain
@@ -388,7 +389,7 @@ def spoken(plain: str) -> tuple[str, set[str]]:
             parts += [plain[at:begin], meaning]
             at = end
     dated = "".join([*parts, plain[at:]])
-    if _MARK in dated:
+    if _MONTH.search(dated):
         dated = _MONTH_DAY.sub(_date, _DAY_MONTH.sub(_date, dated))
         found |= {f"w:m{month}" for month, unsure in _MONTH.findall(dated) if not unsure}
         dated = _MONTH.sub(" ", dated)
@@ -411,14 +412,17 @@ def _said(alike: str, found: set[str]) -> list[tuple[int, int, str]]:
             else:
                 said.append((begin, end, meaning))
         elif meaning[:1] == "m":
-            said.append((begin, end, _MARK + meaning[1:]))
+            said.append((begin, end, (_ENGLISH_MARK if match[0].isascii() else _MARK) + meaning[1:]))
         elif meaning[0] == "-":
             found.add(f"l:{meaning}")
         elif meaning[0] == "!":
-            negated = alike[end : end + 5].strip()
-            if meaning == "!" or negated in _CONTAINS:
-                found.add(f"l:!{negated}")
-        elif not (end - begin == 2 and alike[max(0, begin - 2) : begin].strip().isdigit()):
+            negated = _NEGATED.match(alike, end)
+            if negated and (meaning == "!" or negated[1] in _CONTAINS):
+                found.add(f"l:!{negated[1]}")
+        elif end - begin > 2 or not (
+            _AMOUNT.search(alike[max(0, begin - 10) : begin])
+            or (match[0] == "ср" and _AVERAGE.match(alike, end))
+        ):
             found.add(f"w:{meaning}")
     return said
 
@@ -428,10 +432,12 @@ def _added(number: str, following: str) -> str | None:
     if not number[:1].isdigit() or "." in number + following:
         return None
     value, more = int(number), int(following.removeprefix("_"))
-    if following == "100" and value < 10:
-        return str(100 * value)
+    if more == 1000:
+        return str(1000 * value) if 0 < value < 1000 else None
+    if following == "100" and 0 < value % 1000 < 10:
+        return str(value + 99 * (value % 1000))
     joined = (value % 10 == 0 and value % 100 > 10 and 0 < more < 10) or (
-        value and value % 100 == 0 and 0 < more < 100
+        value and 0 < more < (1000 if value % 1000 == 0 else 100 if value % 100 == 0 else 0)
     )
     return str(value + more) if joined else None
 
@@ -440,11 +446,3 @@ def _date(match: re.Match[str]) -> str:
     """Return a date in digits; one of a month and a year has no day."""
     parts = match.groupdict()
     return ".".join([one for one in map(parts.get, ("day", "month", "year", "only")) if one])
-
-
-@cache
-def _invisible() -> re.Pattern[str]:
-    codes = np.flatnonzero(characters().kind == INVISIBLE)
-    first, last = (codes[np.diff(codes, **end) > 1] for end in ({"prepend": -2}, {"append": 1 << 21}))
-    ranges = zip(first.tolist(), last.tolist(), strict=True)
-    return re.compile("[" + "".join(f"{chr(start)}-{chr(end)}" for start, end in ranges) + "]")
