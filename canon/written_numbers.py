@@ -47,21 +47,21 @@ _NEXT = r"[$€£₽₴¥]?\s?\d"
 _MORE, _LESS, _THAN = "более|больше|більше", "менее|меньше|менше", "чем|ніж"
 _CHINESE = re.compile(f"[{HAN}]")
 #: A Chinese digit alone before what is counted; weekdays and halves of the day, also Japanese; and bounds
-#: behind a number.
+#: behind a number. The text is in plain form, where 無, 帶 and 後 are simplified.
 _HAN_DIGIT = re.compile(
     "[一二三四五六七八九十两](?<![〇零一二三四五六七八九十百千万亿第之点期拜两].)(?:(?<![周週].)|(?=[次年个]))(?:(?=[楼层月日号])"
     "|(?<!一)(?=[天年月日号楼层元块个岁小公斤米人次片粒瓶盒包件台套只支张页本章点室]))"
 )
 _HAN_TIME = re.compile(
-    r"(?:(?<=星)期|(?<=[礼禮])拜|周|週)[一二三四五六日天](?![次年个])|午(?:(?<=[上下]午)|[前後后])|曜(?<=[月火水木金土日]曜)"
+    r"(?:(?<=星)期|(?<=[礼禮])拜|周|週)[一二三四五六日天](?![次年个])|午(?:(?<=[上下]午)|[前后])|曜(?<=[月火水木金土日]曜)"
     r"|以[上下](?:(?<=\d..)|(?<=\d...)|(?<=\d....))"
 )
-_HAN_TIMES = {"上午": "am", "下午": "pm", "午前": "am", "午後": "pm", "午后": "pm"} | {
+_HAN_TIMES = {"上午": "am", "下午": "pm", "午前": "am", "午后": "pm"} | {
     f"{one}曜": f"w{number}" for number, one in enumerate("月火水木金土日", 1)
 }
 #: Sides and sexes, and what a product is without.
 _HAN_VARIANT = re.compile(
-    f"左(?!右)|(?<!左)右|[男女半]|[饭餐][前后]|(?:[无無未]|不[含带帶])[{HAN}]|[大中小]号(?!码)"
+    f"左(?!右)|(?<!左)右|[男女半]|[饭餐][前后]|(?:[无未]|不[含带])[{HAN}]|[大中小]号(?!码)"
 )
 #: Words, with an apostrophe in them, and how they are spelled in the table.
 _WORDS, _ALIKE = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?"), str.maketrans("ё’ʼ", "е''")
