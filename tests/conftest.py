@@ -1,5 +1,6 @@
 """What all tests share: the labelled corpora, where they are at hand, and one warm canonicalizer."""
 
+import gc
 import gzip
 import json
 import os
@@ -64,6 +65,7 @@ _FIRST = (
     "tests/packaging/test_wheel.py",
     "tests/mutation/test_mutants.py",
 )
+_LONGEST_NAME = 200
 _LEFT_OUT = (
     "Tests on real servers were left out: they take minutes and 400 MB. To run them: "
     "make test SERVERS=all (or SERVERS=opensearch-3,elasticsearch-9)"
@@ -78,6 +80,26 @@ def pytest_sessionstart() -> None:
     """Hear Ctrl-C, as the commands that tests start do then: a script starts its background deaf to it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the folder of servers unread where no server was asked for: each process would read it."""
+    left_out = _is_whole(config) and not asked_for() and collection_path == _ROOT / _SERVERS
+    return True if left_out else None
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a long text by its beginning, as each process sends the names of all its tests."""
+    if isinstance(val, str | bytes) and len(val) > _LONGEST_NAME:
+        beginning = val[:40] if isinstance(val, str) else val[:40].decode("ascii", "backslashreplace")
+        return f"{beginning}… {argname} of {len(val)}"
+    return None
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected out of the garbage collector's sight: it stays until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 # Before all others, as pytest-xdist reads the groups in the same hook; and behind all, as pytest sorts there.
@@ -111,9 +133,13 @@ def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Tell which servers were tested on; what was left out in one line, as skips would bury all else."""
     tell(terminalreporter, config)
-    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    if not asked_for() and (whole or terminalreporter.stats.get("deselected")):
+    if not asked_for() and (_is_whole(config) or terminalreporter.stats.get("deselected")):
         terminalreporter.write_line(_LEFT_OUT)
+
+
+def _is_whole(config: pytest.Config) -> bool:
+    # Processes of pytest-xdist are given as arguments what the first one has by default.
+    return config.args == config.getini("testpaths")
 
 
 def _needs_server(item: pytest.Item) -> bool:

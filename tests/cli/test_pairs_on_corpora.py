@@ -11,14 +11,18 @@ pytestmark = [pytest.mark.corpus, pytest.mark.slow]
 _WORDS = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 #: Pages of fewer tokens are not labelled, so nothing is known of pairs with them.
 _LEAST_TOKENS = 30
-_CORPORA = ["libreoffice-ru", "libreoffice-zh-cn", "gnome-uk"]
 
 
 # The labels are of the bodies alone. With titles, as by default, the smallest corpus is read once more.
 @pytest.mark.parametrize(
     ("name", "fields"),
-    [*((name, ("--field", "body")) for name in _CORPORA), (_CORPORA[-1], ())],
-    ids=[*_CORPORA, f"{_CORPORA[-1]} with titles"],
+    [
+        pytest.param("libreoffice-ru", ("--field", "body"), marks=pytest.mark.long),
+        pytest.param("libreoffice-zh-cn", ("--field", "body"), marks=pytest.mark.long),
+        ("gnome-uk", ("--field", "body")),
+        ("gnome-uk", ()),
+    ],
+    ids=["libreoffice-ru", "libreoffice-zh-cn", "gnome-uk", "gnome-uk with titles"],
 )
 def test_the_default_scheme_folds_what_is_alike_and_little_else(
     run, corpus, corpus_path, labelled_pairs, name, fields

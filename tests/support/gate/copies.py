@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bench import corpora
+from shinglefold.canon import strip_html
 from shinglefold.grouping.rules import Rules
 from shinglefold.grouping.similarity import SimilarityModel
 from shinglefold.ingest import Pipeline
@@ -44,18 +45,21 @@ def near_copies(pipeline: Pipeline, classes: int, copies: int, seed: int) -> lis
 
 
 def _pieces(chance: random.Random, number: int) -> list[str]:
-    marked_parts = _all_pieces()
-    return chance.sample(marked_parts, min(number, len(marked_parts)))
+    """Return pieces of random pages, and read no more of those than it takes."""
+    pages = _unrelated_pages()
+    made: list[str] = []
+    for page in chance.sample(pages, len(pages)):
+        if len(made) >= number:
+            break
+        words = (strip_html(page["body"]) if page["format"] == "html" else page["body"]).split()
+        made += [" ".join(words[begin : begin + _WORDS]) for begin in range(0, len(words) - _WORDS, _WORDS)]
+    return made[:number]
 
 
 @cache
-def _all_pieces() -> list[str]:
-    return [
-        " ".join(words[begin : begin + _WORDS])
-        for name in _CORPORA
-        for words in map(str.split, corpora.texts(name))
-        for begin in range(0, len(words) - _WORDS, _WORDS)
-    ]
+def _unrelated_pages() -> list[dict[str, Any]]:
+    """Return one revision of each page."""
+    return list({page["family"]: page for name in _CORPORA for page in corpora.pages(name)}.values())
 
 
 def _unlike(pipeline: Pipeline, texts: Sequence[str]) -> list[str]:

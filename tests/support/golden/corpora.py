@@ -5,13 +5,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-#: The smallest first: it is searched while the others are indexed.
+#: The smallest first.
 CORPORA = ("gnome-uk", "libreoffice-zh-cn", "libreoffice-ru")
 _START = "import sys; from shinglefold.cli.main import main; sys.exit(main())"
 
@@ -27,28 +25,16 @@ def pages_of(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines]
 
 
-@contextmanager
-def started(*arguments: str | Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """Start a command in an empty folder, with no settings of whoever runs the tests."""
+def printed(*arguments: str | Path) -> bytes:
+    """Return what a command prints in an empty folder, with no settings of whoever runs the tests."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SHINGLEFOLD_")}
-    with (
-        TemporaryDirectory() as empty,
-        subprocess.Popen(
+    with TemporaryDirectory() as empty:
+        ran = subprocess.run(
             [sys.executable, "-c", _START, *map(str, arguments)],
             cwd=empty,
             env=environment,
             stdout=subprocess.PIPE,
-        ) as process,
-    ):
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def printed(*arguments: str | Path) -> bytes:
-    """Return what a command prints."""
-    with started(*arguments) as process:
-        out = process.communicate()[0]
-        assert process.returncode == 0, arguments
-        return out
+            check=False,
+        )
+    assert ran.returncode == 0, arguments
+    return ran.stdout

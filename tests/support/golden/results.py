@@ -1,13 +1,13 @@
 """The results on record, a file a kind, and how they are computed."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from support.golden.corpora import CORPORA, file_of
+from support.golden.corpora import file_of
 from support.golden.folds import collapsed, fingerprints
 from support.golden.pairs import pairs
 from support.golden.searches import searches
@@ -16,30 +16,21 @@ RECORDS = Path(__file__).resolve().parents[2] / "golden" / "results"
 _Results = dict[str, Any]
 
 
-def _each(compute: Callable[[Path, str], _Results]) -> Callable[[Path, Sequence[str]], _Results]:
-    return lambda folder, corpora: {corpus: compute(folder, corpus) for corpus in corpora}
+def _edition(folder: Path, corpus: str) -> str:
+    return sha256(file_of(folder, corpus).read_bytes()).hexdigest()
 
 
-def _editions(folder: Path, corpora: Sequence[str]) -> _Results:
-    return {corpus: sha256(file_of(folder, corpus).read_bytes()).hexdigest() for corpus in corpora}
-
-
-#: By kind, from the corpora's folder and their names to results by corpus. ``searches`` alone depends on the
-#: embedded engine, which may learn to rank otherwise; the others hold as long as the scheme does.
-KINDS: Mapping[str, Callable[[Path, Sequence[str]], _Results]] = MappingProxyType(
+#: How a kind is computed from the folder of the corpora and the name of one. Only ``searches`` depends on
+#: the embedded engine, which may learn to rank otherwise; the others hold as long as the scheme does.
+KINDS: Mapping[str, Callable[[Path, str], Any]] = MappingProxyType(
     {
-        "editions": _editions,
-        "pairs": _each(pairs),
-        "fingerprints": _each(fingerprints),
-        "collapse": _each(collapsed),
+        "editions": _edition,
+        "pairs": pairs,
+        "fingerprints": fingerprints,
+        "collapse": collapsed,
         "searches": searches,
     }
 )
-
-
-def computed(kind: str, folder: Path, corpora: Sequence[str] = CORPORA) -> _Results:
-    """Return the results of a kind by corpus, as they are now."""
-    return KINDS[kind](folder, corpora)
 
 
 def recorded(kind: str) -> _Results:

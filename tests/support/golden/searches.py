@@ -1,15 +1,14 @@
 """Folded searches of corpora on the embedded engine, in an order that no tie leaves open."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import cycle, islice
 from pathlib import Path
-from subprocess import Popen
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from support.golden.corpora import file_of, pages_of, started
+from support.golden.corpora import file_of, pages_of, printed
 from support.golden.digests import digest
 
 from shinglefold.api.index_recipe import search_canonicalizer
@@ -44,24 +43,18 @@ WAYS: dict[str, dict[str, Any]] = {
 COUNTERS = ("groups", "folded", "window", "stopped_by", "groups_total")
 
 
-def searches(folder: Path, corpora: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return by corpus and query, of each page, its counters and a digest of the ids of its groups.
+def searches(folder: Path, corpus: str) -> dict[str, Any]:
+    """Return by query, of each page, its counters and a digest of the ids of its groups.
 
-    The indices are made by the command, all at a time, each in a folder of its own.
+    The index is made by the command.
     """
-    with TemporaryDirectory() as engines, ExitStack() as running:
-        pages = {corpus: _part(pages_of(file_of(folder, corpus))) for corpus in corpora}
-        commands = {
-            corpus: running.enter_context(_index(pages[corpus], Path(engines, corpus))) for corpus in corpora
-        }
-        found = {}
-        for corpus, command in commands.items():
-            command.communicate()
-            assert command.returncode == 0, corpus
-            canonicalizer = search_canonicalizer(make_scheme("once"))
-            with closing(open_engine(Path(engines, corpus), canonicalizer)) as engine:
-                found[corpus] = dict(_answers(engine, pages[corpus]))
-        return found
+    pages = _part(pages_of(file_of(folder, corpus)))
+    with TemporaryDirectory() as place:
+        source, path = Path(place, "pages.jsonl"), Path(place, "engine")
+        source.write_text("".join(f"{json.dumps(page)}\n" for page in pages), "utf-8")
+        printed("index", source, "--index", "pages", "--engine", path, "--workers", "1", "--preset", "once")
+        with closing(open_engine(path, search_canonicalizer(make_scheme("once")))) as engine:
+            return dict(_answers(engine, pages))
 
 
 def _part(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -69,14 +62,6 @@ def _part(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return pages
     kept = set(sorted({page["family"] for page in pages})[::_EACH])
     return [page for page in pages if page["family"] in kept]
-
-
-def _index(pages: list[dict[str, Any]], engine: Path) -> "AbstractContextManager[Popen[bytes]]":
-    source = engine.with_suffix(".jsonl")
-    source.write_text("".join(f"{json.dumps(page)}\n" for page in pages), "utf-8")
-    return started(
-        "index", source, "--index", "pages", "--engine", engine, "--workers", "1", "--preset", "once"
-    )
 
 
 def _answers(engine: Engine, pages: Sequence[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
