@@ -137,9 +137,16 @@ def candidates(site: FoldedIndex) -> set[str]:
     return {one["pair"] for one, other in PAIRS if site.explain(one["id"], other["id"])["shared"]}
 
 
+@pytest.fixture(scope="module")
+def wanted(site: FoldedIndex) -> set[str]:
+    """The pairs that a page of results folds by their texts."""
+    return _shown_together(site, verify="text", linkage="leader")
+
+
 @pytest.mark.parametrize("way", BY_TEXT)
-def test_where_texts_decide_all_ways_agree(site: FoldedIndex, candidates: set[str], way: str) -> None:
-    wanted = _shown_together(site, verify="text", linkage="leader")
+def test_where_texts_decide_all_ways_agree(
+    site: FoldedIndex, candidates: set[str], wanted: set[str], way: str
+) -> None:
     assert BY_TEXT[way](site) & candidates == wanted & candidates
 
 

@@ -84,7 +84,7 @@ def test_nan_is_no_number(run, name):
 
 @pytest.mark.parametrize("resemblance", [0.5, 0.61, 0.8, 0.9])
 @pytest.mark.parametrize("width", [2, 3, 5])
-@pytest.mark.parametrize("strangers", [0.01, 10, 1e6])
+@pytest.mark.parametrize("strangers", [0.01, pytest.param(10, marks=pytest.mark.long), 1e6])
 def test_what_is_recommended_is_a_command_that_does_it(run, resemblance, width, strangers):
     """The figures are those of a preset, and the commands run; else the error has commands that do."""
     given = ["advise", "layout", "--resemblance", resemblance, "--width", width, "--strangers", strangers]

@@ -97,11 +97,18 @@ def _served(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def _ran(line: str, folder: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a line: in a shell where it needs one, else in this process, which is long since started."""
+    """Run the commands of a line: other programs in a shell, ours in this process, which has started."""
+    if " | " in line:
+        for part in line.split(" | "):
+            ran = _ran(part, folder, stdin)
+            if ran.returncode:
+                break
+            stdin = ran.stdout
+        return ran
     words = shlex.split(line)
     if words[:2] in (["shinglefold", "gateway"], ["shinglefold", "serve"]):
         return _served(words, folder)
-    if words[0] != "shinglefold" or {"|", ">", "&&"} & set(words):
+    if words[0] != "shinglefold" or {">", "&&"} & set(words):
         return _typed(line, folder, stdin)
     given = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))

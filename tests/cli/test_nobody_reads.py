@@ -49,7 +49,7 @@ def _waits(pid):
     [
         pytest.param(["sign", "texts.jsonl", "--workers", "1"], marks=pytest.mark.long),
         ["sign", "texts.jsonl", "--workers", "2"],
-        ["groups", "texts.jsonl", "--workers", "1"],
+        pytest.param(["groups", "texts.jsonl", "--workers", "1"], marks=pytest.mark.long),
         ["search", "bridge", "--engine", "nowhere", "--json"],
         ["--help"],
     ],

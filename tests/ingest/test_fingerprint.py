@@ -149,7 +149,7 @@ class TellsWhetherCompiled:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("given", ["file", "list", "unknown"])
+@pytest.mark.parametrize("given", ["file", pytest.param("list", marks=pytest.mark.long), "unknown"])
 @pytest.mark.parametrize(("times", "compiled"), [(0.5, True), (3, False)])
 def test_a_source_that_is_large_enough_has_it_before_the_first_document_is_worked_on(
     engine, tmp_path, monkeypatch, given, workers, times, compiled

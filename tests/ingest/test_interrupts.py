@@ -126,7 +126,9 @@ def assert_exact(summary: Summary, engine: Engine, dead: Path) -> None:
         pytest.param(signal.SIGTERM, 2, 1, marks=pytest.mark.long),
     ],
 )
-@pytest.mark.parametrize("way", [ask, ask_in_del, ask_in_weak_reference])
+@pytest.mark.parametrize(
+    "way", [ask, ask_in_del, pytest.param(ask_in_weak_reference, marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("moment", ["record", "first record", "bulk", "progress"])
 def test_at_any_moment_it_ends_the_run_with_books_that_are_exact(
     engine, plain, tmp_path: Path, moment: str, number: int, way, workers: int, at_once: int
