@@ -76,7 +76,7 @@ def test_a_data_stream_is_not_built_anew_in_vain(engine, stream):
 @pytest.fixture
 def closed(engine, server):
     pipeline = make_pipeline()
-    with gated_index(engine, pipeline, f"closed-{uuid.uuid4().hex[:4]}", {}) as name:
+    with gated_index(engine, pipeline) as name:
         server.ask("POST", f"/{name}/_close")
         yield name, pipeline
         server.ask("POST", f"/{name}/_open")

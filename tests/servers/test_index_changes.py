@@ -177,7 +177,7 @@ def test_a_regrouping_of_an_index_that_changes_says_so(engine, new_index, scheme
 
 @pytest.mark.parametrize("name", MAINTAINED)
 def test_a_gate_of_an_index_that_changes_says_so(engine, scheme, pipeline, name):
-    with gated_index(engine, pipeline, "changing", {}) as index:
+    with gated_index(engine, pipeline) as index:
         gate = Gate(engine, index, Policy("refuse"), pipeline=pipeline)
         assert gate.add({"id": "one", "body": "word " * 40}).status == "accepted"
         CHANGES[name][0](engine, index, scheme)
