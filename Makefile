@@ -77,7 +77,7 @@ gate-run: $(LINKED) ## add 10,000 near-copies by writers that are killed, and ke
 	@SHINGLEFOLD_GATE_TEXTS=$(or $(TEXTS),10000) SHINGLEFOLD_TEST_SERVERS=$(SERVERS) \
 		$(if $(SERVERS),PYTHONPATH=$$(PYTHONPATH=tests $(BIN)/python -m support.servers client $(SERVERS))) \
 		$(BIN)/python -m pytest -q -s -k test_the_whole_run \
-		$(if $(SERVERS),tests/servers/test_gate.py,tests/grouping/test_killed_writers.py)
+		$(if $(SERVERS),tests/servers/gate/test_crashes.py,tests/grouping/test_killed_writers.py)
 
 engine-up: $(LINKED) ## start a real server: ENGINE=opensearch-3, opensearch-2, elasticsearch-9 or elasticsearch-8
 	@PYTHONPATH=tests $(BIN)/python -m support.servers up $(or $(ENGINE),opensearch-3)

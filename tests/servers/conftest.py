@@ -2,12 +2,15 @@
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from support.gateway import Gateway, running_gateway
+from support.servers.admin import ingest_processors
 from support.servers.apart import Apart
 from support.servers.choose import CLUSTER, clustered, clusters, running, wanted_here
 from support.servers.cluster import Cluster
@@ -16,10 +19,18 @@ from support.servers.lines import LINES
 from support.servers.local import LocalServer
 from support.servers.server import Server
 
+from shinglefold.canon import Canonicalizer
+from shinglefold.cli.main import main
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
+from shinglefold.ingest import Pipeline, default_definition
+from shinglefold.model.scheme import Scheme
 
 _CLIENTS = {"opensearch": "opensearch-py", "elasticsearch": "elasticsearch"}
+
+
+#: Exit code, output and errors of a command.
+Run = Callable[..., tuple[int, str, str]]
 
 
 class NewIndex(Protocol):
@@ -84,6 +95,59 @@ def engine(server: Server) -> Iterator[Engine]:
     engine = open_engine(server.url)
     yield engine
     engine.close()
+
+
+@pytest.fixture(scope="session")
+def pipeline(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
+    """The default pipeline."""
+    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
+
+
+@pytest.fixture
+def run(server: Server, capsys: pytest.CaptureFixture[str], monkeypatch, tmp_path: Path) -> Run:
+    """Run a command on the server, in a folder of the test's own."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main([*arguments, *(() if "--engine" in arguments else ("--engine", server.url))])
+        return code, *capsys.readouterr()
+
+    return command
+
+
+@pytest.fixture
+def name(engine: Engine) -> Iterator[str]:
+    """The beginning of the names of indices, which are deleted afterwards."""
+    made = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
+    yield made
+    for info in engine.indices(f"{made}*"):
+        engine.delete_index(info.name)
+
+
+@pytest.fixture
+def ingest_pipeline(server: Server) -> Iterator[Callable[..., str]]:
+    """Make a pipeline of the server from processors, and return its name."""
+    if not {"drop", "set", "remove", "rename", "gsub", "copy"} & ingest_processors(server.url):
+        pytest.skip("this server was built without ingest processors")
+    made: list[str] = []
+
+    def make(*processors: Mapping[str, Any]) -> str:
+        made.append(f"shinglefold-test-{uuid.uuid4().hex[:8]}")
+        server.ask("PUT", f"/_ingest/pipeline/{made[-1]}", {"processors": processors})
+        return made[-1]
+
+    yield make
+    for one in made:
+        server.ask("DELETE", f"/_ingest/pipeline/{one}")
+
+
+@pytest.fixture(scope="module")
+def gateway(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """A gateway in front of the server."""
+    log = tmp_path_factory.mktemp("gateway") / "log"
+    with running_gateway(log, server.url, options=("--workers", "1")) as running:
+        yield running
 
 
 @pytest.fixture

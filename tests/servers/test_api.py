@@ -2,11 +2,12 @@
 
 import asyncio
 import time
+from functools import partial
 
 import pytest
+from support.clients import a_client
 
 import shinglefold
-from shinglefold.engines import open_engine
 from shinglefold.errors import EngineError, Refused
 from shinglefold.examples import articles
 
@@ -16,21 +17,14 @@ GIVEN = [pytest.param("address", marks=pytest.mark.newest), "client"]
 BRIDGE = {"query": {"match": {"title": "мост"}}, "size": 3}
 
 
-def make_client(server, *, awaited):
-    """Return a client of the official package with its defaults."""
-    with open_engine(server.url) as engine:
-        product = engine.info()["distribution"]
-    if product == "opensearch":
-        from opensearchpy import AsyncOpenSearch, OpenSearch
-
-        return (AsyncOpenSearch if awaited else OpenSearch)(server.url)
-    from elasticsearch import AsyncElasticsearch, Elasticsearch
-
-    return (AsyncElasticsearch if awaited else Elasticsearch)(server.url)
+@pytest.fixture
+def client(server, engine):
+    """Make a client of the official package."""
+    return partial(a_client, engine.info()["distribution"], server.url)
 
 
 @pytest.fixture
-def name(server, new_index):
+def name(new_index):
     """An index of the client's own, without fingerprints."""
     return new_index({"properties": {"title": {"type": "text"}, "body": {"type": "text"}}})
 
@@ -47,10 +41,7 @@ def check_everything(site):
     assert site.doctor().healthy
     with pytest.raises(Refused):
         site.add(next(iter(articles())) | {"id": "copy"})
-    assert (
-        site.add({"id": "new", "title": "Ganz neu", "body": "So etwas stand hier noch nie zu lesen."}).id
-        == "new"
-    )
+    assert site.add(FRESH).id == "new"
     assert site.delete(["new"]) == 1
     assert (
         sum(len(page["hits"]["hits"]) for page in site.pages({"query": {"match_all": {}}, "size": 50})) > 60
@@ -58,8 +49,8 @@ def check_everything(site):
 
 
 @pytest.mark.parametrize("given", GIVEN)
-def test_an_index_is_set_up_filled_and_searched(server, name, given):
-    where = server.url if given == "address" else make_client(server, awaited=False)
+def test_an_index_is_set_up_filled_and_searched(server, client, name, given):
+    where = server.url if given == "address" else client(awaited=False)
     shinglefold.setup(where, name, text=["title", "body"])
     with shinglefold.open(where, name) as site:
         assert site.index(articles()).indexed == 166
@@ -70,8 +61,8 @@ def test_an_index_is_set_up_filled_and_searched(server, name, given):
         where.close()
 
 
-def test_an_index_that_has_documents_is_backfilled_by_the_client_at_hand(server, name):
-    client = make_client(server, awaited=False)
+def test_an_index_that_has_documents_is_backfilled_by_the_client_at_hand(client, name):
+    client = client(awaited=False)
     for document in list(articles())[:5]:
         client.bulk(body=[{"index": {"_index": name, "_id": document["id"]}}, document])
     client.indices.refresh(index=name)
@@ -84,12 +75,11 @@ def test_an_index_that_has_documents_is_backfilled_by_the_client_at_hand(server,
 
 
 @pytest.mark.parametrize("given", GIVEN)
-def test_the_methods_are_awaited(server, name, given):
-    with open_engine(server.url):
-        shinglefold.setup(server.url, name, text=["title", "body"])
+def test_the_methods_are_awaited(server, client, name, given):
+    shinglefold.setup(server.url, name, text=["title", "body"])
 
     async def work():
-        where = server.url if given == "address" else make_client(server, awaited=True)
+        where = server.url if given == "address" else client(awaited=True)
         async with await shinglefold.open_async(where, name) as site:
             assert (await site.index(articles())).indexed == 166
             await site.engine.refresh(name)
@@ -109,14 +99,11 @@ def test_the_methods_are_awaited(server, name, given):
     asyncio.run(work())
 
 
-def test_a_client_whose_methods_are_awaited_is_refused_by_open(server, name):
+def test_a_client_whose_methods_are_awaited_is_refused_by_open(client, name):
     async def work():
-        client = make_client(server, awaited=True)
-        try:
+        async with client(awaited=True) as awaited:
             with pytest.raises(shinglefold.ShinglefoldError, match="open_async"):
-                shinglefold.open(client, name)
-        finally:
-            await client.close()
+                shinglefold.open(awaited, name)
 
     asyncio.run(work())
 

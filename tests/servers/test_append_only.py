@@ -7,21 +7,16 @@ from urllib.error import HTTPError
 import pytest
 from support.gate.crashes import make_pipeline
 from support.gate.indices import gated_index
-from support.maintenance import FIELDS, pages
+from support.maintenance import mapped, pages
 from support.topologies import laid_out
 
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.grouping import Gate
-from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
+from shinglefold.ingest import index_documents
 from shinglefold.ingest.writing.target_index import rebuild
 
 pytestmark = pytest.mark.newest
-
-
-@pytest.fixture(scope="module")
-def pipeline(scheme, canonicalizer):
-    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
 
 
 def _stamped(documents):
@@ -29,9 +24,7 @@ def _stamped(documents):
 
 
 def test_a_data_stream_takes_new_documents_and_keeps_those_it_has(engine, server, scheme, pipeline, tmp_path):
-    made = mappings(scheme)
-    made["properties"] |= {**FIELDS, "id": {"type": "keyword"}}
-    with laid_out("data_stream", engine, server, [], made) as place:
+    with laid_out("data_stream", engine, server, [], mapped(scheme)) as place:
         given = _stamped(pages(30))
         letters = tmp_path / "failed.jsonl"
         summary = index_documents(engine, place.target, given[:20], pipeline, workers=1)
@@ -76,7 +69,7 @@ def test_a_data_stream_is_not_built_anew_in_vain(engine, stream):
 @pytest.fixture
 def closed(engine, server):
     pipeline = make_pipeline()
-    with gated_index(engine, pipeline, f"closed-{uuid.uuid4().hex[:4]}", {}) as name:
+    with gated_index(engine, pipeline) as name:
         server.ask("POST", f"/{name}/_close")
         yield name, pipeline
         server.ask("POST", f"/{name}/_open")

@@ -3,10 +3,10 @@
 import time
 
 import pytest
-from support.maintenance import FIELDS, adds_up, pages, store, stored, wrongly_signed
+from support.maintenance import adds_up, mapped, pages, store, stored, wrongly_signed
 
-from shinglefold.errors import EngineError
-from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents, mappings
+from shinglefold.errors import EngineError, IndexReadOnly
+from shinglefold.ingest import Fingerprinter, index_documents
 from shinglefold.ingest.index_mapping import default_recipe
 from shinglefold.maintenance import BackfillOptions, backfill, diagnose
 from shinglefold.maintenance.retry import retry
@@ -19,17 +19,10 @@ pytestmark = pytest.mark.newest
 AT_ONCE = 30
 
 
-@pytest.fixture(scope="session")
-def pipeline(scheme, canonicalizer) -> Pipeline:
-    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
-
-
 @pytest.fixture
 def made(new_index, scheme):
     def make(**settings):
-        found = mappings(scheme)
-        found["properties"] |= {**FIELDS, "id": {"type": "keyword"}}
-        return new_index(found, {"number_of_shards": 2, "number_of_replicas": 0, **settings})
+        return new_index(mapped(scheme), {"number_of_shards": 2, "number_of_replicas": 0, **settings})
 
     return make
 
@@ -84,6 +77,18 @@ def test_a_backfill_of_a_full_disk_stops_at_once_and_goes_on_later(
     server.ask("PUT", f"/{index}/_settings", {"index.blocks.read_only_allow_delete": None})
     summary = backfill(engine, index, pipeline, options)
     assert (summary.stopped, summary.remaining) == ("", 0)
+
+
+def test_a_cluster_that_takes_no_new_indices_says_so(engine, server, new_index):
+    if engine.info()["distribution"] != "opensearch":
+        pytest.skip("only OpenSearch blocks new indices, where its disks are full")
+    blocked = {"cluster.blocks.create_index": True}
+    server.ask("PUT", "/_cluster/settings", {"transient": blocked})
+    try:
+        with pytest.raises(IndexReadOnly, match="disk space"):
+            new_index()
+    finally:
+        server.ask("PUT", "/_cluster/settings", {"transient": dict.fromkeys(blocked)})
 
 
 def test_an_index_blocked_for_reading_is_an_error_with_its_remedy(engine, made, block, pipeline, scheme):

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from support.clients import a_client
 
 from shinglefold.engines import load_connection, open_async_engine, open_engine
 from shinglefold.examples import articles
-from shinglefold.ingest import Pipeline, default_definition, index_documents
+from shinglefold.ingest import index_documents
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch
 
 pytestmark = pytest.mark.newest
@@ -22,13 +23,9 @@ BODY = {"query": {"match": {"body": "вода water 水"}}, "size": 5}
 
 
 @pytest.fixture(scope="module")
-def index(engine, scheme, canonicalizer) -> Iterator[str]:
+def index(engine, pipeline) -> Iterator[str]:
     name = "shinglefold-test-callers"
-    if engine.index_exists(name):
-        engine.delete_index(name)
-    index_documents(
-        engine, name, articles(), Pipeline.from_json(default_definition(), scheme, canonicalizer), workers=1
-    )
+    index_documents(engine, name, articles(), pipeline, workers=1)
     yield name
     engine.delete_index(name)
 
@@ -49,15 +46,10 @@ class Callers:
         assert max(counts) <= 2 * min(counts), sorted(counts)
 
 
-def a_client(product: str, url: str, *, awaited: bool) -> Any:
+def four_connections(product: str, url: str, *, awaited: bool) -> Any:
     """Return a client of a program's own, with four connections if its pool makes callers wait."""
-    if product == "opensearch":
-        from opensearchpy import AsyncOpenSearch, OpenSearch
-
-        return AsyncOpenSearch(url, pool_maxsize=4) if awaited else OpenSearch(url, pool_maxsize=4)
-    from elasticsearch import AsyncElasticsearch, Elasticsearch
-
-    return (AsyncElasticsearch if awaited else Elasticsearch)(url, connections_per_node=4)
+    most = {"pool_maxsize": 4} if product == "opensearch" else {"connections_per_node": 4}
+    return a_client(product, url, awaited=awaited, **most)
 
 
 @pytest.mark.parametrize("given", ["connection", "client"])
@@ -71,7 +63,11 @@ def test_awaited_callers_take_turns(server, engine, index, scheme, given, monkey
             callers.answered[caller] += 1
 
     async def work() -> None:
-        own = a_client(engine.info()["distribution"], server.url, awaited=True) if given == "client" else None
+        own = (
+            four_connections(engine.info()["distribution"], server.url, awaited=True)
+            if given == "client"
+            else None
+        )
         async with open_async_engine(own or load_connection(server.url)) as opened:
             assert opened.connection.max_connections == 4
             search = AsyncFoldedSearch(opened, scheme, tiebreaker=None)
@@ -96,7 +92,7 @@ def test_callers_in_threads_take_turns(server, engine, index, scheme, given, mon
     product = engine.info()["distribution"]
     if (product, given) == ("opensearch", "client"):
         pytest.skip("opensearch-py's blocking client opens a connection for every caller")
-    own = a_client(product, server.url, awaited=False) if given == "client" else None
+    own = four_connections(product, server.url, awaited=False) if given == "client" else None
     with closing(open_engine(own or load_connection(server.url))) as opened:
         search = FoldedSearch(opened, scheme, tiebreaker=None)
         with ThreadPoolExecutor(CALLERS) as threads:

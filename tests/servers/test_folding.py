@@ -2,16 +2,14 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from support.servers.admin import ask
 from support.servers.contexts import left_open, open_contexts
 
 from shinglefold.contracts.engine import Engine
-from shinglefold.engines import Connection, open_engine
+from shinglefold.engines import open_async_engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, IndexMissing, UnsupportedQuery
 from shinglefold.examples import articles
@@ -91,30 +89,6 @@ def test_the_groups_are_those_of_the_embedded_engine(site, in_process):
     assert len(found) < COUNT
 
 
-def test_pages_of_any_size_make_up_the_whole(site, server):
-    before = open_contexts(server.url)
-    expected = [group[0] for group in whole(site.folded)]
-    for size, window in ((7, 10), (30, 25)):
-        shown = []
-        for start in range(0, len(expected), size):
-            body = {"from": start, "size": size, "sort": ORDER, "_source": False}
-            answer = site.folded.search(INDEX, body, FoldOptions(window=window))
-            shown += [hit["_id"] for hit in answer["hits"]["hits"]]
-        assert shown == expected
-    assert left_open(server.url, before) <= 0
-
-
-def test_a_cursor_shows_every_group_once(site):
-    answer = site.folded.search(INDEX, {"size": 9, "_source": False}, FoldOptions(cursor=True))
-    shown = []
-    while answer["hits"]["hits"]:
-        shown += [hit["_id"] for hit in answer["hits"]["hits"]]
-        if (cursor := answer["dedup"]["cursor"]) is None:
-            break
-        answer = site.folded.search(INDEX, {"size": 9, "_source": False}, FoldOptions(cursor=cursor))
-    assert len(set(shown)) == len(shown) == len(whole(site.folded, sort=[]))
-
-
 def test_without_a_tiebreaker_longer_windows_are_read_instead(site, scheme):
     search = FoldedSearch(site.engine, scheme, tiebreaker=None)
     body = {"size": 30, "sort": ORDER, "_source": False}
@@ -157,15 +131,6 @@ def test_what_is_no_hit_is_left_as_the_server_said_it(site):
     assert "<em>" in first["highlight"]["body"][0]
 
 
-def test_an_alias_is_searched_as_its_index(site, server):
-    alias = f"{INDEX}-alias"
-    ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": INDEX, "alias": alias}}]})
-    body = {"size": COUNT, "sort": ORDER, "_source": False}
-    answer = site.folded.search(alias, body, FoldOptions(members=100))
-    assert groups(answer) == whole(site.folded)
-    assert site.engine.mappings(alias) == site.engine.mappings(INDEX)
-
-
 def test_an_engine_says_rightly_whether_it_has_a_tiebreaker(site):
     pit = site.engine.open_pit(INDEX)
     try:
@@ -180,7 +145,7 @@ def test_an_engine_says_rightly_whether_it_has_a_tiebreaker(site):
 @pytest.mark.parametrize("window", [200, 10])
 def test_asynchronously_the_same_is_found(site, server, scheme, window):
     async def search() -> Any:
-        async with opened(server.url, site.engine.info()["distribution"]) as engine:
+        async with open_async_engine(server.url) as engine:
             folded = AsyncFoldedSearch(engine, scheme, tiebreaker=site.engine.tiebreaker() or "url")
             return await folded.search(INDEX, body, FoldOptions(window=window))
 
@@ -197,7 +162,7 @@ def test_several_searches_at_once_are_folded_as_each_alone(site, server, scheme)
     searches = [(INDEX, body) for body in bodies]
 
     async def search() -> Any:
-        async with opened(server.url, site.engine.info()["distribution"]) as engine:
+        async with open_async_engine(server.url) as engine:
             folded = AsyncFoldedSearch(engine, scheme, tiebreaker=site.engine.tiebreaker() or "url")
             return await folded.msearch([*searches, ("shinglefold-absent", {})])
 
@@ -209,41 +174,6 @@ def test_several_searches_at_once_are_folded_as_each_alone(site, server, scheme)
         expected = site.folded.search(INDEX, body)
         assert answer["hits"] == other["hits"] == expected["hits"]
         assert answer["dedup"] == other["dedup"] == expected["dedup"]
-
-
-def opened(url, product):
-    connection = Connection((url,))
-    if product == "opensearch":
-        from shinglefold.engines.opensearch import AsyncOpenSearchEngine
-
-        return AsyncOpenSearchEngine(connection)
-    from shinglefold.engines.elasticsearch import AsyncElasticsearchEngine
-
-    return AsyncElasticsearchEngine(connection)
-
-
-def test_a_document_the_server_refuses_is_a_dead_letter_with_its_reason(
-    server, scheme, canonicalizer, tmp_path
-):
-    pages = [{"id": str(number), "body": f"page {number}", "date": "2024-05-01"} for number in range(5)]
-    pages[3]["date"] = "some day"
-    with closing(open_engine(server.url)) as engine:
-        index = "shinglefold-test-letters"
-        if engine.index_exists(index):
-            engine.delete_index(index)
-        pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
-        summary = index_documents(
-            engine,
-            index,
-            pages,
-            pipeline,
-            properties=PROPERTIES,
-            dead_letters=tmp_path / "letters",
-            workers=1,
-        )
-        engine.delete_index(index)
-    assert (summary.indexed, summary.failed) == (4, 1)
-    assert "failed to parse field [date]" in (tmp_path / "letters").read_text("utf-8")
 
 
 def test_a_cluster_without_the_plugin_does_not_fold_by_itself(site):

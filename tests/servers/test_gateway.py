@@ -12,9 +12,9 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
-from support.clients import Blocking, a_client, errors, helpers, plain
+from support.clients import a_client, errors, helpers, plain
 from support.drop_in import BRIDGE, FIELD, FOLDED, MAPPINGS, OTHER, TEXT, unasked
-from support.gateway import exchange, request, running_gateway
+from support.gateway import running_gateway
 
 import shinglefold
 from shinglefold.examples import articles
@@ -44,29 +44,20 @@ def gateway(server, tmp_path_factory):
         assert gateway.stop() == 0
 
 
-@pytest.fixture(scope="module", params=["blocking", "awaited"])
-def kit(request, server, engine, places, gateway):
+@pytest.fixture(scope="module")
+def kit(server, engine, places, gateway):
     """A client of the gateway and one of the server."""
-    product, loop = engine.info()["distribution"], asyncio.new_event_loop()
-    awaited = request.param == "awaited"
-
-    async def make(url: str) -> Any:
-        return a_client(product, url, awaited=awaited)
-
-    through, direct = (loop.run_until_complete(make(url)) for url in (gateway.url, server.url))
-    clients = [Blocking(one, loop) if awaited else one for one in (through, direct)]
-    if not awaited:
-        # Written as an application does, by the client's own helper.
-        actions = [{"_index": places.read, **article} for article in articles()]
-        assert helpers(product).bulk(through, actions, refresh=True) == (len(actions), [])
+    product = engine.info()["distribution"]
+    client, direct = (a_client(product, url, awaited=False) for url in (gateway.url, server.url))
+    # Written as an application does, by the client's own helper.
+    actions = [{"_index": places.read, **article} for article in articles()]
+    assert helpers(product).bulk(client, actions, refresh=True) == (len(actions), [])
     yield SimpleNamespace(
-        client=clients[0], plain=clients[1], through=through, product=product, errors=errors(product),
-        engine=engine, names=places, sites=places.sites, awaited=awaited, loop=loop, server=server,
-        of=lambda name: f"{request.param}-{name}",
+        client=client, plain=direct, product=product, errors=errors(product), engine=engine, names=places,
+        sites=places.sites, server=server,
     )  # fmt: skip
-    for client in clients:
-        client.close()
-    loop.close()
+    client.close()
+    direct.close()
 
 
 def ask(url: str, method: str = "GET", body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
@@ -149,56 +140,53 @@ def test_errors_are_the_engines_own(kit):
     with pytest.raises(kit.errors.broken, match="did you mean"):
         kit.client.search(index=kit.names.read, body={**BRIDGE, "ext": {"dedup": {"memberz": 1}}})
     with pytest.raises(kit.errors.missing):
-        kit.client.update(index=kit.names.written, id=kit.of("absent"), body={"doc": {"title": TEXT}})
+        kit.client.update(index=kit.names.written, id="absent", body={"doc": {"title": TEXT}})
     with pytest.raises(kit.errors.broken):
-        kit.client.index(index=kit.names.written, id=kit.of("odd"), body={"title": TEXT, "views": "many"})
+        kit.client.index(index=kit.names.written, id="odd", body={"title": TEXT, "views": "many"})
 
 
 def test_writes_are_signed(kit):
     client, index = kit.client, kit.names.written
 
     def check(name: str, becomes: dict[str, Any]) -> None:
-        kit.sites[index].index([{"_id": kit.of("of-index"), **becomes}])
-        expected = kit.engine.get(index, kit.of("of-index"))["_source"]
-        found = kit.engine.get(index, kit.of(name))["_source"]
+        kit.sites[index].index([{"_id": "of-index", **becomes}])
+        expected = kit.engine.get(index, "of-index")["_source"]
+        found = kit.engine.get(index, name)["_source"]
         assert without_fingerprint(found, FIELD) == becomes
         left = {key: value for key, value in found[FIELD].items() if value is not None}
         assert left == expected[FIELD]
 
-    client.index(index=index, id=kit.of("one"), body={"title": TEXT, FIELD: {"digest": "forged"}})
+    client.index(index=index, id="one", body={"title": TEXT, FIELD: {"digest": "forged"}})
     check("one", {"title": TEXT})
-    client.create(index=index, id=kit.of("two"), body={"title": OTHER, "views": 1})
+    client.create(index=index, id="two", body={"title": OTHER, "views": 1})
     check("two", {"title": OTHER, "views": 1})
-    client.update(index=index, id=kit.of("two"), body={"doc": {"title": TEXT}})
+    client.update(index=index, id="two", body={"doc": {"title": TEXT}})
     check("two", {"title": TEXT, "views": 1})
     bulk = [
-        {"index": {"_index": index, "_id": kit.of("3")}}, {"title": TEXT},
-        {"update": {"_index": index, "_id": kit.of("3")}}, {"doc": {"title": OTHER}},
-        {"index": {"_index": index, "_id": kit.of("4")}}, {"title": TEXT, "views": "many"},
-        {"delete": {"_index": index, "_id": kit.of("absent")}},
-        {"index": {"_index": kit.names.bare, "_id": kit.of("5")}}, {"title": TEXT},
+        {"index": {"_index": index, "_id": "3"}}, {"title": TEXT},
+        {"update": {"_index": index, "_id": "3"}}, {"doc": {"title": OTHER}},
+        {"index": {"_index": index, "_id": "4"}}, {"title": TEXT, "views": "many"},
+        {"delete": {"_index": index, "_id": "absent"}},
+        {"index": {"_index": kit.names.bare, "_id": "5"}}, {"title": TEXT},
     ]  # fmt: skip
     answer = plain(client.bulk(body=bulk) if kit.product == "opensearch" else client.bulk(operations=bulk))
     statuses = [item["status"] for one in answer["items"] for item in one.values()]
     assert statuses == [201, 200, 400, 404, 201]
     check("3", {"title": OTHER})
-    assert FIELD not in kit.engine.get(kit.names.bare, kit.of("5"))["_source"]
+    assert FIELD not in kit.engine.get(kit.names.bare, "5")["_source"]
 
 
-def test_the_clients_helpers_work(kit):
+def test_the_helpers_of_an_awaited_client_work(kit, gateway):
     own, index = helpers(kit.product), kit.names.written
-    actions = [{"_index": index, "_id": kit.of(f"h{n}"), "title": f"{n} {TEXT}"} for n in range(50)]
+    actions = [{"_index": index, "_id": f"h{n}", "title": f"{n} {TEXT}"} for n in range(50)]
     query = {"query": {"ids": {"values": [action["_id"] for action in actions]}}}
-    if kit.awaited:
 
-        async def both() -> tuple[Any, list[Any]]:
-            done = await own.async_bulk(kit.through, actions, refresh=True, chunk_size=20)
-            return done, [hit async for hit in own.async_scan(kit.through, index=index, query=query)]
+    async def both() -> tuple[Any, list[Any]]:
+        async with a_client(kit.product, gateway.url, awaited=True) as client:
+            done = await own.async_bulk(client, actions, refresh=True, chunk_size=20)
+            return done, [hit async for hit in own.async_scan(client, index=index, query=query)]
 
-        done, hits = kit.loop.run_until_complete(both())
-    else:
-        done = own.bulk(kit.through, actions, refresh=True, chunk_size=20)
-        hits = list(own.scan(kit.through, index=index, query=query))
+    done, hits = asyncio.run(both())
     assert done == (50, [])
     assert len(hits) == 50
     assert all(hit["_source"][FIELD]["signature"] for hit in hits)
@@ -235,63 +223,8 @@ def test_headers_say_what_became_of_a_request(kit, gateway):
     assert got.keys().isdisjoint({"warning", "x-shinglefold"})
 
 
-DIRECT = (
-    ("GET", "/", None), ("HEAD", "/", None), ("HEAD", "/{read}", None), ("HEAD", "/shinglefold-absent", None),
-    ("GET", "/{read}/_mapping?pretty", None), ("GET", "/_cat/indices/{read}?v&h=index,docs.count", None),
-    ("GET", "/shinglefold-absent/_search", None), ("POST", "/{read}/_search?q=%E2%98%83+x", None),
-    ("GET", "/{read}/_search?format=yaml&size=1", None), ("POST", "/{read}/_search", b"{not json"),
-    ("POST", "/{bare}/_search?pretty=true", b'{"size":1, "sort":["_doc"]}'), ("PATCH", "/{read}", None),
-    ("POST", "/_bulk", b"not a bulk"), ("POST", "/_bulk", None), ("PUT", "/{read}/_doc", b"{}"),
-    ("POST", "/{read}/_count", b'{"query":{"match_all":{}}}'), ("GET", "/_nothing/at/all", None),
-    ("POST", "//{read}/_search", b'{"size":0}'), ("POST", "/{read}/_search%20", b'{"size":0}'),
-    ("POST", "/{read}/%2e%2e/_search", b'{"size":0}'), ("POST", "/{read}/../{bare}/_search", b'{"size":0}'),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("place", range(len(DIRECT)))
-def test_what_is_not_folded_is_answered_as_by_the_server(kit, gateway, place):
-    if kit.awaited:
-        return
-    method, path, body = DIRECT[place]
-    target = path.format(read=kit.names.read, bare=kit.names.bare)
-    port = int(kit.server.url.rpartition(":")[2])
-    sent = request(method, target, body or b"", "content-type: application/json", "accept-encoding: gzip")
-    direct, through = (exchange(one, sent).partition(b"\r\n\r\n") for one in (port, gateway.port))
-    status, headers = read_head(direct[0])
-    assert read_head(through[0])[0] == status
-    own = read_head(through[0])[1]
-    # An answer to HEAD has no chunks, whatever a header says.
-    passing = {"connection", "transfer-encoding"}
-    assert own.keys() - passing == headers.keys() - passing
-    for name in headers.keys() - passing - {"content-length"}:
-        assert own[name] == headers[name], name
-    # Each has chunks of its own sizes.
-    assert timeless(through[2], own) == timeless(direct[2], headers)
-
-
-def read_head(head: bytes) -> tuple[str, dict[str, str]]:
-    first, *lines = head.decode("latin-1").split("\r\n")
-    pairs = (line.partition(":") for line in lines)
-    return first.split()[1], {name.lower(): value.strip() for name, _, value in pairs}
-
-
-def timeless(body: bytes, headers: dict[str, str]) -> bytes:
-    """A body without the time that it took."""
-    text = body
-    if headers.get("transfer-encoding") == "chunked":
-        text, rest = b"", body
-        while rest:
-            size, _, rest = rest.partition(b"\r\n")
-            text, rest = text + rest[: int(size, 16)], rest[int(size, 16) + 2 :]
-    if headers.get("content-encoding") == "gzip" and text:
-        text = gzip.decompress(text)
-    return b"\n".join(line for line in text.replace(b",", b"\n").split(b"\n") if b"took" not in line)
-
-
 @pytest.mark.newest
 def test_curl_and_compressed_requests(kit, gateway):
-    if kit.awaited:
-        return
     url = f"{gateway.url}/{kit.names.read}/_search"
     given = ["curl", "--silent", "--show-error", "--compressed", "--include", url]
     run = subprocess.run(
@@ -314,8 +247,6 @@ def test_curl_and_compressed_requests(kit, gateway):
 
 @pytest.mark.newest
 def test_always_and_the_prefix_of_the_gateway(kit, tmp_path):
-    if kit.awaited:
-        return
     options = ("--always", "--workers", "1", "--admin-token", "a-token-of-the-tests")
     # The gateway has no credentials, whatever its environment says.
     env = {
@@ -350,8 +281,6 @@ def test_always_and_the_prefix_of_the_gateway(kit, tmp_path):
 
 
 def test_the_gate_of_an_index_and_its_wish_to_be_folded_hold(kit, gateway, new_index):
-    if kit.awaited:
-        return
     index = new_index(MAPPINGS)
     shinglefold.setup(kit.server.url, index, text=["title", "body"], languages=[], gate="refuse", fold=True)
     url = f"{gateway.url}/{index}"
@@ -374,8 +303,6 @@ def test_the_gate_of_an_index_and_its_wish_to_be_folded_hold(kit, gateway, new_i
 
 @pytest.mark.newest
 def test_callers_at_the_same_time_get_their_own_answers(kit, gateway):
-    if kit.awaited:
-        return
     words = ["мост", "город", "школа", "музей"]
     site, wrong = kit.sites[kit.names.read], []
 
@@ -404,8 +331,6 @@ def test_callers_at_the_same_time_get_their_own_answers(kit, gateway):
 
 @pytest.mark.newest
 def test_an_upstream_that_is_gone(tmp_path, kit):
-    if kit.awaited:
-        return
     with running_gateway(tmp_path / "log", "http://127.0.0.1:9", options=("--workers", "1")) as gateway:
         for method, path, body in (
             ("GET", "/", None), ("POST", "/a/_search", FOLDED), ("POST", "/a/_search", {}),

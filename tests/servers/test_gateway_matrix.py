@@ -14,7 +14,6 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from support.distinct import index_documents_that_differ
-from support.gateway import running_gateway
 from support.rest.raw import Connection, Request
 from support.rest.reads import FORMS, OPERATIONS, Row
 from support.rest.sameness import unlike
@@ -77,13 +76,6 @@ class Places:
     exact: bool
 
 
-@pytest.fixture(scope="module")
-def gateway(server, tmp_path_factory) -> Iterator[str]:
-    log = tmp_path_factory.mktemp("gateway") / "log"
-    with running_gateway(log, server.url, options=("--workers", "1")) as running:
-        yield running.url
-
-
 @pytest.fixture(scope="module", params=["recipe", "no recipe"])
 def places(request, server, engine, gateway, scheme, canonicalizer) -> Iterator[Places]:
     signed = request.param == "recipe"
@@ -110,7 +102,7 @@ def places(request, server, engine, gateway, scheme, canonicalizer) -> Iterator[
         if signed:
             shinglefold.setup(server.url, names["INDEX"], text=["title", "body"], languages=[])
     read["PIT"] = engine.open_pit(read["INDEX"], "5m")
-    yield Places((server.url, gateway), read, written, not signed)
+    yield Places((server.url, gateway.url), read, written, not signed)
     engine.close_pit(read["PIT"])
     ask(server.url, "DELETE", gone)
 

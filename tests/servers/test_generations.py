@@ -13,12 +13,12 @@ from support.servers.places import ROOT
 #: What is about servers of its own, or about none.
 _OF_OTHERS = (
     *("cluster", "security"),
-    *(f"test_{name}.py" for name in ("apart", "fixture", "generations", "secured", "trials_counted")),
+    *(f"test_{name}.py" for name in ("fixture", "generations", "secured", "trials_counted")),
 )
 #: Where an older client and server take the path of the newest Elasticsearch, and OpenSearch 2 has its own.
 _AS_THE_NEWEST = (
     "test_seq_no.py",
-    *(f"topology/test_{name}.py" for name in ("deep_cursors", "scan", "searches", "walk")),
+    *(f"topology/test_{name}.py" for name in ("deep_cursors", "scan", "searches")),
 )
 #: With what is about servers of another generation only.
 _FILES = ("-o", "python_files=test_*.py installed_client.py")

@@ -7,7 +7,6 @@ import pytest
 from support.hits import SCHEME, fingerprint_of
 from support.random_pages import COUNT, SPECS, alike, components
 
-from shinglefold.errors import InputError
 from shinglefold.grouping.intent_index import intents_name
 from shinglefold.grouping.numbering import Numbering
 from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
@@ -60,16 +59,6 @@ def index(engine, shared_index) -> str:
     return name
 
 
-def test_every_copy_is_found_over_all_shards_page_by_page(engine, index):
-    search = SimilarSearch(engine)
-    for number in [RICH, *USUAL[:10]]:
-        assert {one.id for one in search.find(index, f"p{number}", ALL).matches} == copies(number)
-    for window in (1, 7):
-        pages = search.pages(index, f"p{RICH}", SimilarOptions(size=9, window=window, max_window=20))
-        found = [one.id for page in pages for one in page.matches]
-        assert sorted(found) == sorted(copies(RICH))
-
-
 def test_a_batch_is_looked_up_with_what_guards_a_write(engine, index):
     found = SimilarSearch(engine).look_up(
         index, [fingerprint_of(SPECS[number]) for number in USUAL[:20]], SimilarOptions(window=COUNT)
@@ -81,17 +70,6 @@ def test_a_batch_is_looked_up_with_what_guards_a_write(engine, index):
             assert match.group == components()[int(match.id[1:])]
             assert match.seq_no is not None
             assert match.primary_term == 1
-
-
-def test_equal_ids_in_several_indices_are_different_documents(engine, new_index, index):
-    other = made(new_index)
-    fill(engine, other, range(COUNT))
-    search, both = SimilarSearch(engine), f"{index},{other}"
-    with pytest.raises(InputError, match="several documents"):
-        search.find(both, f"p{RICH}", ALL)
-    found = search.find(both, (index, f"p{RICH}"), ALL).matches
-    wanted = {(name, id_) for name in (index, other) for id_ in copies(RICH)} | {(other, f"p{RICH}")}
-    assert {(one.index, one.id) for one in found} == wanted
 
 
 def test_an_index_that_allows_small_windows_is_read_in_small_blocks(engine, new_index):
@@ -140,22 +118,6 @@ def grouped(engine, shared_index) -> str:
     return name
 
 
-@pytest.mark.parametrize("members", [0, 3])
-def test_native_pages_have_each_group_once_with_its_members(engine, grouped, members):
-    search = folded(engine)
-    seen = []
-    for start in (0, 12, 24):
-        answer = search.search(grouped, body(**{"from": start}), FoldOptions(mode="native", members=members))
-        seen += answer["hits"]["hits"]
-    firsts = list(dict.fromkeys(components()))[:36]
-    assert [hit["_id"] for hit in seen] == [f"p{components().index(group)}" for group in firsts]
-    for hit, group in zip(seen, firsts, strict=True):
-        own = [f"p{number}" for number in range(COUNT) if components()[number] == group]
-        told = hit["inner_hits"]["duplicates"]["hits"]
-        assert told["total"] == {"value": len(own), "relation": "eq"}
-        assert [one["_id"] for one in told["hits"]] == own[: members + 1]
-
-
 @pytest.mark.parametrize("most", [10, 2000])
 @pytest.mark.parametrize("guessed", ["few", "many"])
 @pytest.mark.parametrize("total", [True, False])
@@ -190,7 +152,7 @@ def test_native_counts_heed_what_a_query_needs_beside_it(engine, grouped):
         assert told["dedup"]["groups_total"]["value"] == len(found)
 
 
-def test_native_answers_have_the_shape_of_a_window_and_count_groups(engine, grouped):
+def test_native_answers_have_the_shape_of_a_window(engine, grouped):
     search = folded(engine)
     asked = body(aggs={"hosts": {"terms": {"field": "host"}}}, _source=["rank"])
     native = search.search(grouped, asked, FoldOptions(mode="auto", facets="groups"))
@@ -199,19 +161,6 @@ def test_native_answers_have_the_shape_of_a_window_and_count_groups(engine, grou
     assert native.keys() == window.keys()
     for one, other in zip(native["hits"]["hits"], window["hits"]["hits"], strict=True):
         assert one.keys() == other.keys()
-    assert native["dedup"]["groups_total"]["value"] == len(set(components()))
-    for bucket in native["aggregations"]["hosts"]["buckets"]:
-        hosts = [spec.host or "none" for spec in SPECS]
-        own = {components()[number] for number in range(COUNT) if hosts[number] == bucket["key"]}
-        assert bucket["groups"]["value"] == len(own)
-
-
-def test_members_that_the_query_did_not_find_come_from_the_index_through_its_alias(engine, grouped):
-    asked = {"query": {"terms": {"rank": [RICH]}}, "size": 5}
-    options = FoldOptions(members=COUNT, members_from="index")
-    (hit,) = folded(engine).search(grouped, asked, options)["hits"]["hits"]
-    added = [one["_id"] for one in hit["inner_hits"]["duplicates"]["hits"]["hits"] if "found_by_query" in one]
-    assert copies(RICH) <= set(added)
 
 
 def test_a_run_that_numbers_groups_beside_another_knows_of_it(engine, new_index):

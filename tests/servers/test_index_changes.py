@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 from support.gate.indices import gated_index
-from support.maintenance import FIELDS, pages, store
+from support.maintenance import mapped, pages, store
 from support.servers.admin import ask
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.errors import EngineError, IndexExists
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.regroup import regroup
-from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
+from shinglefold.ingest import index_documents, mappings
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.maintenance import BackfillOptions, backfill
 from shinglefold.model.scheme import Scheme
@@ -28,16 +27,9 @@ COUNT = 1_200
 AT = 1_000
 
 
-@pytest.fixture(scope="session")
-def pipeline(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
-    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
-
-
 @pytest.fixture
 def made(scheme: Scheme) -> dict[str, Any]:
-    made = mappings(scheme)
-    made["properties"] |= {**FIELDS, "id": {"type": "keyword"}}
-    return made
+    return mapped(scheme)
 
 
 def other_scheme(scheme: Scheme) -> dict[str, Any]:
@@ -177,7 +169,7 @@ def test_a_regrouping_of_an_index_that_changes_says_so(engine, new_index, scheme
 
 @pytest.mark.parametrize("name", MAINTAINED)
 def test_a_gate_of_an_index_that_changes_says_so(engine, scheme, pipeline, name):
-    with gated_index(engine, pipeline, "changing", {}) as index:
+    with gated_index(engine, pipeline) as index:
         gate = Gate(engine, index, Policy("refuse"), pipeline=pipeline)
         assert gate.add({"id": "one", "body": "word " * 40}).status == "accepted"
         CHANGES[name][0](engine, index, scheme)

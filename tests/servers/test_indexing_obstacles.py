@@ -4,28 +4,19 @@ import json
 import uuid
 
 import pytest
-from support.maintenance import FIELDS, pages
+from support.maintenance import FIELDS, mapped, pages
 from support.servers.admin import ask
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
 from shinglefold.ingest.index_mapping import recipe_mappings
-from shinglefold.model.scheme import Scheme
 
 pytestmark = pytest.mark.newest
 
 
-@pytest.fixture(scope="session")
-def pipeline(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
-    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
-
-
 @pytest.fixture
 def made(scheme):
-    made = mappings(scheme)
-    made["properties"] |= {**FIELDS, "id": {"type": "keyword"}}
-    return made
+    return mapped(scheme)
 
 
 def test_an_alias_without_an_index_for_new_documents_is_refused_before_the_first(

@@ -1,19 +1,15 @@
 """Pipelines of the server that take the fingerprint from documents, or change a text after it was signed."""
 
 import json
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.maintenance import FIELDS, pages
-from support.servers.admin import ask
+from support.maintenance import mapped, pages
 from support.servers.faulty import relay
 
 import shinglefold
 from shinglefold.cli.main import main
-from shinglefold.ingest import mappings
 
 PROCESSORS: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
     "harmless": ({"set": {"field": "seen", "value": "yes"}}, {}),
@@ -32,20 +28,11 @@ PROCESSORS: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
 
 
 @pytest.fixture
-def piped(server, new_index, scheme, request) -> Iterator[tuple[str, dict[str, int]]]:
+def piped(new_index, scheme, ingest_pipeline, request) -> tuple[str, dict[str, int]]:
     """An index with a pipeline of one processor, and the counts that it causes."""
-    nodes = ask(server.url, "GET", "/_nodes/ingest")["nodes"].values()
-    there = {one["type"] for node in nodes for one in node["ingest"]["processors"]}
-    if not {"remove", "rename", "set"} <= there:
-        pytest.skip("this server was built without ingest processors")
     setting, name = request.param
     processor, counts = PROCESSORS[name]
-    pipeline = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
-    ask(server.url, "PUT", f"/_ingest/pipeline/{pipeline}", {"processors": [processor]})
-    made = mappings(scheme)
-    made["properties"] |= FIELDS
-    yield new_index(made, {setting: pipeline, "number_of_replicas": 0}), counts
-    ask(server.url, "DELETE", f"/_ingest/pipeline/{pipeline}")
+    return new_index(mapped(scheme), {setting: ingest_pipeline(processor), "number_of_replicas": 0}), counts
 
 
 @pytest.mark.parametrize("piped", [("default_pipeline", "harmless")], indirect=True, ids=str)

@@ -1,7 +1,6 @@
 """An index that is made, or built anew, on a server: nothing that a template or the old one says is lost."""
 
 import json
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
@@ -9,36 +8,25 @@ from urllib.error import HTTPError
 import pytest
 from support.maintenance import pages
 
-from shinglefold.cli.main import main
-
 ANALYSIS = {"analyzer": {"mine": {"tokenizer": "standard", "filter": ["lowercase"]}}}
 TITLE = {"type": "text", "analyzer": "mine", "fields": {"raw": {"type": "keyword"}}}
 COUNT = 12
 
 
 @pytest.fixture
-def run(server, capsys, monkeypatch, tmp_path):
-    """Run a command on the server; the exit code and what it wrote."""
-    monkeypatch.chdir(tmp_path)
+def run(run):
+    """Run commands beside pages."""
     Path("pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages(COUNT)))
-
-    def command(*arguments):
-        code = main([*arguments, "--engine", server.url])
-        return code, *capsys.readouterr()
-
-    return command
+    return run
 
 
 @pytest.fixture
-def name(engine, server) -> Iterator[str]:
+def name(name, server) -> Iterator[str]:
     """The beginning of the names of indices and templates, which are deleted afterwards."""
-    made = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
-    yield made
-    for info in engine.indices(f"{made}*"):
-        engine.delete_index(info.name)
+    yield name
     for path in ("_index_template", "_template"):
-        if any(one.startswith(made) for one in _templates(server, path)):
-            server.ask("DELETE", f"/{path}/{made}*")
+        if any(one.startswith(name) for one in _templates(server, path)):
+            server.ask("DELETE", f"/{path}/{name}*")
 
 
 def _templates(server, path):

@@ -3,8 +3,6 @@
 import json
 import re
 import shlex
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -15,7 +13,6 @@ from support.servers.admin import ask
 from support.servers.waiting import until
 
 import shinglefold
-from shinglefold.cli.main import main
 from shinglefold.model.recipe import fingerprint_field
 
 _TEXT = {"type": "text"}
@@ -44,33 +41,24 @@ def _articles(text: str) -> list[dict]:
 
 
 @pytest.fixture
-def run(server, capsys, monkeypatch, tmp_path):
-    """Run a command on the server; return the exit code and what it wrote."""
-    monkeypatch.chdir(tmp_path)
+def run(run):
+    """Run commands with one worker: processes cost more than forty documents."""
 
     def command(*arguments):
-        # One worker: processes cost more than forty documents.
-        workers = ("--workers", "1") if arguments[0] in {"backfill", "doctor"} else ()
-        engine = () if "--engine" in arguments else ("--engine", server.url)
-        code = main([*arguments, *workers, *engine])
-        out, err = capsys.readouterr()
-        return code, out, err
+        return run(*arguments, *(("--workers", "1") if arguments[0] in {"backfill", "doctor"} else ()))
 
     return command
 
 
 @pytest.fixture(params=["text", "article.text"])
-def live(request, engine, server) -> Iterator[tuple[str, str]]:
+def live(request, engine, server, name) -> tuple[str, str]:
     """The alias of a live index of five shards, and the field with its texts."""
-    name = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
     engine.create_index(
         f"{name}-1", _mappings(request.param), {"number_of_shards": 5, "number_of_replicas": 0}
     )
     store(engine, f"{name}-1", _articles(request.param))
     ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": f"{name}-1", "alias": name}}]})
-    yield name, request.param
-    for info in engine.indices(f"{name}*"):
-        engine.delete_index(info.name)
+    return name, request.param
 
 
 def _run_printed(run, text: str) -> None:

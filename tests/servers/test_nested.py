@@ -1,20 +1,17 @@
 """Documents with others nested in them: each is folded once, and what only those have is no scope."""
 
 import pytest
-from support.maintenance import FIELDS, pages
+from support.maintenance import mapped, pages
 
 from shinglefold.errors import ConfigError, UnsupportedQuery
-from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
+from shinglefold.ingest import index_documents
 from shinglefold.rerank import FoldedSearch, FoldOptions
 
 NESTED = {"type": "nested", "properties": {"name": {"type": "keyword"}}}
 
 
-def test_documents_with_nested_ones_fold_and_no_scope_is_of_these(engine, new_index, scheme, canonicalizer):
-    made = mappings(scheme)
-    made["properties"] |= {**FIELDS, "id": {"type": "keyword"}, "parts": NESTED}
-    index = new_index(made, {"number_of_shards": 1, "number_of_replicas": 0})
-    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+def test_documents_with_nested_ones_fold_and_no_scope_is_of_these(engine, new_index, scheme, pipeline):
+    index = new_index(mapped(scheme, parts=NESTED), {"number_of_shards": 1, "number_of_replicas": 0})
     given = [{**page, "parts": [{"name": "a"}, {"name": page["id"]}]} for page in pages(8)]
     twice = [*given, *({**page, "id": f"{page['id']}-again"} for page in given)]
     assert index_documents(engine, index, twice, pipeline, workers=1).indexed == len(twice)
@@ -54,17 +51,15 @@ WITH_INNER_HITS = {
 
 @pytest.mark.parametrize("name", WITH_INNER_HITS)
 def test_inner_hits_are_found_of_the_hits_shown_and_of_no_others(
-    engine, new_index, scheme, canonicalizer, monkeypatch, name
+    engine, new_index, scheme, pipeline, monkeypatch, name
 ):
-    made = mappings(scheme)
-    made["properties"] |= {**FIELDS, "id": {"type": "keyword"}, "parts": NESTED}
+    made = mapped(scheme, parts=NESTED)
     if name.startswith("has_"):
         made["properties"]["kind"] = {"type": "join", "relations": {"page": "comment"}}
     try:
         index = new_index(made, {"number_of_shards": 1, "number_of_replicas": 0})
     except UnsupportedQuery as error:
         pytest.skip(f"a distribution without joins: {error}")
-    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
     # OpenSearch 3.8 answers a has_parent with an error (500) where only the parents have nested documents.
     own = {"kind": "page"} if name.startswith("has_") else {"parts": [{"name": "a"}, {"name": "b"}]}
     given = [{**page, **own} for page in pages(9)]

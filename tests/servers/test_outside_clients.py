@@ -2,11 +2,10 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from support.gateway import running_gateway
 from support.programs import run_here, run_java, run_node
 
 import shinglefold
@@ -35,13 +34,6 @@ FOLDED = [
 ]
 
 
-@pytest.fixture(scope="module")
-def gateway(server, tmp_path_factory) -> Iterator[str]:
-    log = tmp_path_factory.mktemp("gateway") / "log"
-    with running_gateway(log, server.url, options=("--workers", "1")) as running:
-        yield running.url
-
-
 @pytest.mark.newest
 @pytest.mark.parametrize("client", EXAMPLES)
 def test_an_example_prints_a_folded_page(client, server, engine, gateway, new_index):
@@ -50,7 +42,7 @@ def test_an_example_prints_a_folded_page(client, server, engine, gateway, new_in
         pytest.skip(f"{client} is a client of {product}")
     index = new_index(_MAPPINGS)
     shinglefold.setup(server.url, index, text=["title", "body"], languages=["en"])
-    printed = run({"GATEWAY_URL": gateway, "INDEX": index, "PATH": os.environ["PATH"]}).splitlines()
+    printed = run({"GATEWAY_URL": gateway.url, "INDEX": index, "PATH": os.environ["PATH"]}).splitlines()
     if client == "curl":
         named = [line.strip().rstrip(",").partition(":") for line in printed[2:]]
         # The copy that is folded is printed, too: it is among the members.

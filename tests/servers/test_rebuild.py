@@ -1,6 +1,5 @@
 """An index of a server that is built anew under its name: an alias afterwards, and never missing."""
 
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,14 +14,6 @@ from shinglefold.model.scheme import Scheme
 @pytest.fixture
 def plain(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
     return Pipeline.from_json({"processors": []}, scheme, canonicalizer)
-
-
-@pytest.fixture
-def name(engine) -> Iterator[str]:
-    made = f"shinglefold-test-{uuid.uuid4().hex[:12]}"
-    yield made
-    for info in engine.indices(f"{made}*"):
-        engine.delete_index(info.name)
 
 
 def documents(count: int, age: str) -> list[dict[str, Any]]:
@@ -49,10 +40,9 @@ def test_it_takes_the_name_once_it_is_whole_again_and_again(engine, plain, name)
         assert len(engine.indices(f"{name}*")) == 1
 
 
-def test_what_a_killed_run_left_is_told_from_what_took_the_name(engine, scheme, name):
+def test_what_a_killed_run_left_is_told_from_what_took_the_name(engine, plain, name):
     def built(index: str) -> Any:
-        pipeline = Pipeline.from_json({"processors": []}, scheme)
-        return index_documents(engine, index, documents(3, "new"), pipeline, workers=1)
+        return index_documents(engine, index, documents(3, "new"), plain, workers=1)
 
     for _ in range(2):
         assert rebuild(engine, name, built).indexed == 3

@@ -1,9 +1,9 @@
 """Indices made by ``_shrink``, ``_clone`` and ``_split``: documents keep the numbers of their changes."""
 
 import pytest
-from support.maintenance import FIELDS, pages
+from support.maintenance import mapped, pages
 
-from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
+from shinglefold.ingest import index_documents
 from shinglefold.rerank import FoldedSearch
 
 pytestmark = pytest.mark.newest
@@ -13,13 +13,10 @@ SHARDS = {"number_of_shards": 4, "number_of_routing_shards": 8, "number_of_repli
 
 
 @pytest.fixture(params=[("_shrink", 1), ("_clone", 4), ("_split", 8)], ids=lambda way: way[0])
-def resized(request, engine, server, new_index, scheme, canonicalizer):
+def resized(request, engine, server, new_index, scheme, pipeline):
     """An index made of another, and its scheme."""
     way, shards = request.param
-    made = mappings(scheme)
-    made["properties"] |= {**FIELDS, "id": {"type": "keyword"}}
-    source = new_index(made, SHARDS)
-    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+    source = new_index(mapped(scheme), SHARDS)
     assert index_documents(engine, source, pages(COUNT), pipeline, workers=1).indexed == COUNT
     target = new_index()
     engine.delete_index(target)

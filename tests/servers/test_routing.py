@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.maintenance import FIELDS, pages, store
+from support.maintenance import mapped, pages, store
 
 import shinglefold
-from shinglefold.cli.main import main
 from shinglefold.errors import UnsupportedQuery
-from shinglefold.ingest import mappings
 
 pytestmark = pytest.mark.newest
 
@@ -19,9 +17,7 @@ SETTINGS = {"number_of_shards": 3, "number_of_replicas": 0}
 
 @pytest.fixture
 def made(scheme) -> dict[str, Any]:
-    made = mappings(scheme)
-    made["properties"] |= {**FIELDS, "id": {"type": "keyword"}, "site": {"type": "keyword"}}
-    return made | {"_routing": {"required": True}}
+    return mapped(scheme, site={"type": "keyword"}) | {"_routing": {"required": True}}
 
 
 def documents() -> list[dict[str, Any]]:
@@ -62,9 +58,8 @@ def test_what_requires_a_routing_is_indexed_backfilled_and_deleted(server, engin
 
 
 def test_children_go_to_the_shard_of_their_parent(server, engine, new_index, scheme):
-    made = mappings(scheme)
     join = {"type": "join", "relations": {"story": "version"}}
-    made["properties"] |= {**FIELDS, "id": {"type": "keyword"}, "story": {"type": "keyword"}, "kind": join}
+    made = mapped(scheme, story={"type": "keyword"}, kind=join)
     try:
         index = new_index(made, SETTINGS)
     except UnsupportedQuery as error:
@@ -89,11 +84,7 @@ def test_children_go_to_the_shard_of_their_parent(server, engine, new_index, sch
 
 
 @pytest.mark.parametrize("groups", [False, True])
-def test_the_commands_take_a_routing_field(server, engine, new_index, made, capsys, tmp_path: Path, groups):
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = main([*arguments, "--engine", server.url])
-        return code, *capsys.readouterr()
-
+def test_the_commands_take_a_routing_field(run, engine, new_index, made, tmp_path: Path, groups):
     index = new_index(made, SETTINGS)
     if groups:
         assert run("setup", index, "--groups")[0] == 0

@@ -7,7 +7,6 @@ from itertools import islice
 
 import pytest
 
-from shinglefold.cli.main import main
 from shinglefold.examples import articles
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.numbering import Numbering
@@ -35,44 +34,36 @@ def alias(engine, new_index, server) -> tuple[str, list[str]]:
     return alias, names
 
 
-def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = main(list(arguments))
-    return code, *capsys.readouterr()
-
-
-def test_one_of_several_documents_of_an_id_is_named_by_its_index(alias, server, capsys):
+def test_one_of_several_documents_of_an_id_is_named_by_its_index(run, alias):
     name, indices = alias
-    where = ["--index", name, "--engine", server.url]
     for index in indices:
-        code, out, told = shown(capsys, "similar", f"{index}/page", *where, "--json")
+        code, out, told = run("similar", f"{index}/page", "--index", name, "--json")
         assert (code, told) == (0, "")
         assert [(one["_index"], one["_id"]) for one in json.loads(out)["matches"]] == [(index, "a/page")]
-        code, out, _ = shown(capsys, "similar", f"{index}/a/page", *where)
+        code, out, _ = run("similar", f"{index}/a/page", "--index", name)
         assert code == 0
         assert f"{index}/page" in out
 
 
 @pytest.mark.parametrize("command", [["similar", "page"], ["compare", "page", "a/page"]])
-def test_an_id_of_several_documents_is_refused_with_a_command_for_each(alias, server, capsys, command):
+def test_an_id_of_several_documents_is_refused_with_a_command_for_each(run, alias, command):
     name, indices = alias
-    code, _, told = shown(capsys, *command, "--index", name, "--engine", server.url)
+    code, _, told = run(*command, "--index", name)
     assert code == 1
     offered = [one.strip() for one in told.split("by its index: ")[1].split(";")]
     assert [shlex.split(one)[2] for one in offered] == sorted(f"{index}/page" for index in indices)
     if command[0] == "similar":
         for one in offered:
-            assert shown(capsys, *shlex.split(one)[1:])[0] == 0
+            assert run(*shlex.split(one)[1:])[0] == 0
 
 
-def test_a_document_that_a_filter_hides_can_not_be_named(engine, alias, server, capsys):
+def test_a_document_that_a_filter_hides_can_not_be_named(run, engine, alias, server):
     _, indices = alias
     filtered = f"{indices[0]}-some"
     query = {"ids": {"values": ["a/page"]}}
     add = {"index": indices[0], "alias": filtered, "filter": query}
     server.ask("POST", "/_aliases", {"actions": [{"add": add}]})
-    code, _, told = shown(
-        capsys, "similar", f"{indices[0]}/page", "--index", filtered, "--engine", server.url
-    )
+    code, _, told = run("similar", f"{indices[0]}/page", "--index", filtered)
     assert code == 1
     assert "no document of this id" in told
     assert SimilarSearch(engine).find(filtered, "a/page").matches == ()

@@ -19,13 +19,11 @@ from support.servers.kinds import kind
 from support.servers.local import LocalServer
 from support.servers.security import User
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import AuthenticationFailed, ConfigError, EngineUnavailable, PermissionDenied
-from shinglefold.ingest import Pipeline, default_definition, index_documents
+from shinglefold.ingest import Pipeline, index_documents
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
-from shinglefold.model.scheme import Scheme
 from shinglefold.rerank import FoldedSearch
 
 ADMIN = User("admin", "right-password", "superuser")
@@ -180,11 +178,6 @@ def _use(connection: Connection) -> None:
     with closing(open_engine(connection)) as engine:
         engine.index_exists("public-pages")
         engine.info()
-
-
-@pytest.fixture
-def pipeline(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
-    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ import uuid
 import pytest
 from support.gate.crashes import make_pipeline
 
-from shinglefold.cli.main import main
-from shinglefold.engines import open_engine
 from shinglefold.engines.http.engine import HttpEngine
 from shinglefold.grouping import Gate
 from shinglefold.grouping.intent_index import intents_name
@@ -16,10 +14,9 @@ from shinglefold.ingest.index_mapping import ensure_index
 
 
 @pytest.fixture
-def index(server):
+def index(engine):
     """An index with a document, two expired placeholders (one with a routing), and one of a running gate."""
     name = f"swept-{uuid.uuid4().hex[:8]}"
-    engine = open_engine(server.url)
     pipeline = make_pipeline()
     ensure_index(engine, name, pipeline.recipe(), settings={"index": {"number_of_shards": 3}})
     with Gate(engine, name, pipeline=pipeline) as gate:
@@ -33,28 +30,27 @@ def index(server):
     yield name
     for one in (name, intents_name(name)):
         engine.delete_index(one)
-    engine.close()
 
 
-def test_what_dead_writers_left_is_shown_and_removed(server, index, capsys):
-    def run(*arguments):
-        assert main([*arguments, "--engine", server.url]) == 0
-        return capsys.readouterr().out
+def test_what_dead_writers_left_is_shown_and_removed(run, engine, index):
+    def told(*arguments):
+        code, out, _ = run(*arguments)
+        assert code == 0
+        return out
 
-    assert f"shinglefold doctor {index} --fix" in run("stats", index)
-    found = json.loads(run("doctor", index, "--json"))
+    assert f"shinglefold doctor {index} --fix" in told("stats", index)
+    found = json.loads(told("doctor", index, "--json"))
     assert (found["findings"]["placeholder"], "removed" in found) == (3, False)
-    removed = json.loads(run("doctor", index, "--fix", "--json"))
+    removed = json.loads(told("doctor", index, "--fix", "--json"))
     assert {place["_id"] for place in removed["removed"]} == {"dead", "far"}
     assert removed["findings"]["placeholder"] == 1
-    assert "removed 0 placeholders" in run("doctor", index, "--fix")
-    with open_engine(server.url) as engine:
-        engine.refresh(index)
-        left = {hit["_id"] for hit in engine.search(index, {"size": 9})["hits"]["hits"]}
+    assert "removed 0 placeholders" in told("doctor", index, "--fix")
+    engine.refresh(index)
+    left = {hit["_id"] for hit in engine.search(index, {"size": 9})["hits"]["hits"]}
     assert left == {"whole", "alive"}
 
 
-def test_what_others_are_faster_with_is_not_said_to_be_removed(server, index, capsys, monkeypatch):
+def test_what_others_are_faster_with_is_not_said_to_be_removed(run, server, index, monkeypatch):
     written = HttpEngine.write
 
     def late(self, actions, **options):
@@ -65,17 +61,16 @@ def test_what_others_are_faster_with_is_not_said_to_be_removed(server, index, ca
         return written(self, actions, **options)
 
     monkeypatch.setattr(HttpEngine, "write", late)
-    assert main(["doctor", index, "--fix", "--engine", server.url]) == 3
-    told = capsys.readouterr()
-    assert "removed 0 placeholders" in told.out
-    assert "2 placeholders could not be removed: " in told.err
-    assert "version conflict" in told.err
+    code, out, err = run("doctor", index, "--fix")
+    assert (code, "removed 0 placeholders" in out) == (3, True)
+    assert "2 placeholders could not be removed: " in err
+    assert "version conflict" in err
 
 
-def test_a_block_is_told_with_what_lifts_it(server, index, capsys):
+def test_a_block_is_told_with_what_lifts_it(run, server, index):
     server.ask("PUT", f"/{index}/_settings", {"index.blocks.write": True})
     try:
-        assert main(["doctor", index, "--fix", "--engine", server.url]) == 1
+        code, _, err = run("doctor", index, "--fix")
     finally:
         server.ask("PUT", f"/{index}/_settings", {"index.blocks.write": None})
-    assert "set index.blocks.* of the index to null" in capsys.readouterr().err
+    assert (code, "set index.blocks.* of the index to null" in err) == (1, True)

@@ -6,15 +6,15 @@ from types import SimpleNamespace
 from typing import Any
 
 
-def a_client(product: str, url: str, *, awaited: bool) -> Any:
+def a_client(product: str, url: str, *, awaited: bool, **options: Any) -> Any:
     if product == "opensearch":
         from opensearchpy import AsyncOpenSearch, OpenSearch
 
         # The first bulk loads dictionaries, on a machine that does much else.
-        return (AsyncOpenSearch if awaited else OpenSearch)(url, timeout=60)
+        return (AsyncOpenSearch if awaited else OpenSearch)(url, timeout=60, **options)
     from elasticsearch import AsyncElasticsearch, Elasticsearch
 
-    return (AsyncElasticsearch if awaited else Elasticsearch)(url, request_timeout=60)
+    return (AsyncElasticsearch if awaited else Elasticsearch)(url, request_timeout=60, **options)
 
 
 def errors(product: str) -> SimpleNamespace:

@@ -8,10 +8,18 @@ from typing import Any
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.examples import articles
-from shinglefold.ingest import Fingerprinter
+from shinglefold.ingest import Fingerprinter, mappings
+from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Fingerprint
 
 FIELDS = {"title": {"type": "text"}, "body": {"type": "text"}, "lang": {"type": "keyword"}}
+
+
+def mapped(scheme: Scheme, **properties: Any) -> dict[str, Any]:
+    """Return mappings for these documents with fingerprints, and for more fields."""
+    made = mappings(scheme)
+    made["properties"] |= {**FIELDS, "id": {"type": "keyword"}, **properties}
+    return made
 
 
 @cache

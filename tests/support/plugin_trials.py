@@ -1,7 +1,8 @@
 """Random searches for our plugin, over documents of every kind, and what it answers to them."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -11,7 +12,7 @@ from support.servers.admin import ask
 from support.topologies import ranked
 from support.trials import properties as trial_properties
 
-from shinglefold.contracts.engine import JSON
+from shinglefold.contracts.engine import JSON, Engine
 
 COUNT = 260
 _QUERIES: tuple[JSON, ...] = (
@@ -169,6 +170,21 @@ def request_of(seed: int) -> JSON:
         dedup["min_resemblance"] = dedup["min_resemblance"] or None
         body = {key: body[key] for key in body if key not in ("version", "explain", "fields", "highlight")}
     return {**body, "ext": {"dedup": {name: value for name, value in dedup.items() if value is not None}}}
+
+
+@contextmanager
+def indexed(
+    engine: Engine, name: str, stored: Iterable[JSON], mapped: JSON | None = None, **settings: Any
+) -> Iterator[str]:
+    """Make an index of documents, and delete it afterwards."""
+    shards = {"number_of_shards": 2, "number_of_replicas": 0}
+    engine.create_index(name, mapped or properties(), {**shards, **settings})
+    try:
+        engine.bulk({"_index": name, "_id": str(one["number"]), "_source": one} for one in stored)
+        engine.refresh(name)
+        yield name
+    finally:
+        engine.delete_index(name)
 
 
 def by_plugin(url: str, target: str, body: Mapping[str, Any]) -> JSON:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from http.server import ThreadingHTTPServer
 from typing import Any
 
@@ -11,6 +11,7 @@ from support.serving import Quiet, serving
 
 from shinglefold.engines import Connection
 from shinglefold.engines.opensearch import OpenSearchEngine
+from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.runtime.backoff import Backoff
 
 _BUSY = {"error": {"type": "circuit_breaking_exception", "reason": "too much"}, "status": 503}
@@ -38,11 +39,7 @@ class _Server:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def do_PUT(self) -> None:
-                self.do_GET()
-
-            def do_POST(self) -> None:
-                self.do_GET()
+            do_HEAD = do_PUT = do_POST = do_GET  # noqa: N815 - the library's names
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         connection = Connection((f"http://127.0.0.1:{self.http.server_port}",), product="opensearch")
@@ -64,17 +61,31 @@ _ASKS: dict[str, Callable[[OpenSearchEngine], object]] = {
     "a template": lambda engine: engine.put_index_template("t", {"index_patterns": ["x"]}),
     "refresh": lambda engine: engine.refresh("pages"),
     "settings": lambda engine: engine.index_settings("pages"),
+    "mappings": lambda engine: engine.mappings("pages"),
     "all mappings": lambda engine: engine.all_mappings("pages"),
+    "exists": lambda engine: engine.index_exists("pages"),
+    "get": lambda engine: engine.get("pages", "1"),
+    "templates": lambda engine: engine.index_templates(),
+    "legacy templates": lambda engine: engine.legacy_templates(),
+    "writes to": lambda engine: engine.writes_to("pages"),
 }
 
 
 @pytest.mark.parametrize("ask", _ASKS.values(), ids=_ASKS)
 def test_a_busy_server_is_asked_again(server: _Server, ask: Callable[[OpenSearchEngine], object]):
-    server.answers = [(503, _BUSY), (503, _BUSY), (200, {})]
-    ask(server.engine)
+    server.answers = [(503, _BUSY), (429, _BUSY), (404, _MISSING)]
+    with suppress(EngineError):
+        ask(server.engine)
     assert len(server.asked) == 3
     assert len({*server.asked}) == 1
     assert len(server.waits) == 2
+
+
+def test_a_search_is_not_asked_again(server: _Server):
+    server.answers = [(503, _BUSY), (200, {})]
+    with pytest.raises(EngineUnavailable, match="Try again later"):
+        server.engine.search("pages", {})
+    assert len(server.asked) == 1
 
 
 def test_a_data_stream_is_found_by_what_is_behind_it(server: _Server):

@@ -8,25 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.maintenance import FIELDS, pages, store, wrongly_signed
+from support.maintenance import mapped, pages, store, wrongly_signed
 from support.servers.cluster import Cluster
 from support.servers.local import LocalServer
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
-from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, mappings
+from shinglefold.ingest import Fingerprinter
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.dead_letters import DeadLetters
 from shinglefold.model.scheme import Scheme
 
 COUNT = 2_500
 SETTINGS = {"number_of_shards": 3, "number_of_replicas": 1}
-
-
-@pytest.fixture(scope="session")
-def pipeline(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
-    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
 
 
 @pytest.fixture(scope="session")
@@ -53,9 +48,7 @@ def admin(whole: Cluster) -> Iterator[Engine]:
 def index(admin: Engine, whole: Cluster, scheme: Scheme) -> Iterator[str]:
     """An empty index that is set up for fingerprints, its copies in place."""
     name = f"shinglefold-cluster-{uuid.uuid4().hex[:12]}"
-    made = mappings(scheme)
-    made["properties"] |= {**FIELDS, "id": {"type": "keyword"}}
-    admin.create_index(name, made, SETTINGS)
+    admin.create_index(name, mapped(scheme), SETTINGS)
     whole.wait_until_whole()
     yield name
     # Before the node is back: nobody needs its copies.

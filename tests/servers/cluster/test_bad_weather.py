@@ -19,7 +19,7 @@ from shinglefold.runtime.backoff import Backoff
 
 #: Many tries, soon after each other: what is tested is what happens in between, not patience.
 QUICK = Backoff(retries=12, first=0.05, most=0.5)
-SEEDS = (1,)
+SEED = 1
 
 
 @pytest.fixture
@@ -36,47 +36,40 @@ def through(proxy, whole) -> Iterator[Engine]:
         yield engine
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_documents_are_indexed_all_the_same(
-    through, proxy, index, pipeline, documents, sound, tmp_path, seed
-):
-    proxy.weather(seed, 0.3)
+def test_documents_are_indexed_all_the_same(through, proxy, index, pipeline, documents, sound, tmp_path):
+    proxy.weather(SEED, 0.3)
     path = tmp_path / "failed.jsonl"
     summary = index_documents(
         through, index, documents, pipeline, workers=1, backoff=QUICK, dead_letters=path
     )
     assert proxy.spoilt
     assert summary.read == summary.indexed + summary.failed == len(documents)
-    proxy.weather(seed, 0)
+    proxy.weather(SEED, 0)
     if summary.failed:
         assert path.exists()
         assert retry(through, index, path, pipeline, workers=1).failed == 0
     sound(index)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_an_index_is_backfilled_all_the_same(through, proxy, unsigned, pipeline, sound, seed):
-    proxy.weather(seed, 0.2)
+def test_an_index_is_backfilled_all_the_same(through, proxy, unsigned, pipeline, sound):
+    proxy.weather(SEED, 0.2)
     summary = _patiently(
         lambda: backfill(through, unsigned, pipeline, BackfillOptions(workers=1, backoff=QUICK))
     )
     assert proxy.spoilt
     assert adds_up(summary.counts)
-    proxy.weather(seed, 0)
+    proxy.weather(SEED, 0)
     if summary.stopped:
         summary = backfill(through, unsigned, pipeline, BackfillOptions(workers=1))
     assert (summary.stopped, summary.remaining, summary.counts.failed) == ("", 0, 0)
     sound(unsigned)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_letters_are_tried_again_all_the_same(
-    through, proxy, index, pipeline, documents, letters, sound, seed
-):
-    proxy.weather(seed, 0.3)
+def test_letters_are_tried_again_all_the_same(through, proxy, index, pipeline, documents, letters, sound):
+    proxy.weather(SEED, 0.3)
     summary = _patiently(lambda: retry(through, index, letters, pipeline, workers=1, backoff=QUICK))
     assert proxy.spoilt
-    proxy.weather(seed, 0)
+    proxy.weather(SEED, 0)
     # A run may also stop when all is done but made visible: then no letter is left.
     settled = summary.indexed == len(documents)
     assert letters.exists() != settled
@@ -85,15 +78,14 @@ def test_letters_are_tried_again_all_the_same(
     sound(index)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
 def test_a_cursor_shows_no_group_twice_and_ends_only_at_the_end(
-    through, proxy, admin, index, pipeline, documents, scheme, seed
+    through, proxy, admin, index, pipeline, documents, scheme
 ):
     twice = [*documents[:300], *({**one, "id": f"{one['id']}-again"} for one in documents[:300])]
     index_documents(admin, index, twice, pipeline, workers=1)
     expected = _walk(FoldedSearch(admin, scheme, tiebreaker="id"), index)
     search = FoldedSearch(through, scheme, tiebreaker="id")
-    proxy.weather(seed, 0.3)
+    proxy.weather(SEED, 0.3)
     assert _walk(search, index) == expected
     assert proxy.spoilt
 

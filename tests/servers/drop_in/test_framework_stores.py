@@ -4,12 +4,10 @@ import json
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from servers.drop_in.framework_stores import TEXTS
-from support.gateway import running_gateway
 
 import shinglefold
 
@@ -36,12 +34,6 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
-@pytest.fixture(scope="module")
-def gateway(server, tmp_path_factory) -> Iterator[str]:
-    with running_gateway(tmp_path_factory.mktemp("gateway") / "log", server.url) as running:
-        yield running.url
-
-
 @pytest.mark.long
 @pytest.mark.newest
 @pytest.mark.parametrize("framework", STORES)
@@ -52,7 +44,7 @@ def test_a_store_finds_each_group_once_and_ends(framework, python, server, engin
     field = "content" if framework == "haystack" else "text"
     index = new_index({"properties": {field: {"type": "text"}}})
     shinglefold.setup(server.url, index, text=[field], languages=["en"], fold=True)
-    url = gateway if (framework, product) == ("haystack", "opensearch") else server.url
+    url = gateway.url if (framework, product) == ("haystack", "opensearch") else server.url
     ran = subprocess.run(
         [python, SCRIPT, framework, product, url, index],
         capture_output=True,

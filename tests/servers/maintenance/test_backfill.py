@@ -7,9 +7,7 @@ import pytest
 from support.maintenance import adds_up, pages, store, stored, wrongly_signed
 from support.servers.admin import ask
 
-from shinglefold.errors import ConfigError
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
-from shinglefold.maintenance.scan import Slice
 
 pytestmark = pytest.mark.newest
 
@@ -27,16 +25,6 @@ def once(work: Callable[[], None]) -> Callable[[object], None]:
             work()
 
     return report
-
-
-def test_every_document_of_every_shard_is_signed_once(engine, unsigned, pipeline):
-    index = unsigned(COUNT)
-    summary = backfill(engine, index, pipeline, BackfillOptions(workers=2))
-    assert (summary.counts.read, summary.counts.updated, summary.remaining) == (COUNT, COUNT, 0)
-    assert (summary.counts.conflicts, summary.stopped) == (0, "")
-    assert not list(wrongly_signed(stored(engine, index), pipeline.tools.fingerprinter))
-    again = backfill(engine, index, pipeline, ALONE)
-    assert (again.counts.unchanged, again.counts.updated) == (COUNT, 0)
 
 
 def test_an_alias_that_means_another_index_meanwhile_is_begun_anew_with_that(
@@ -108,51 +96,3 @@ def test_documents_added_meanwhile_are_signed_too(engine, unsigned, pipeline):
     late = [{**page, "id": f"late-{page['id']}"} for page in pages(10, seed=3)]
     summary = backfill(engine, index, pipeline, ALONE, once(lambda: store(engine, index, late)))
     assert (summary.counts.updated, summary.remaining) == (COUNT + 10, 0)
-
-
-@pytest.mark.parametrize("of", [2, 3, 5])
-def test_parts_are_the_whole_without_overlap(engine, unsigned, pipeline, of):
-    index = unsigned(60)
-    if of > 3 and engine.info()["distribution"] == "elasticsearch":
-        with pytest.raises(ConfigError, match="has 3 shards"):
-            backfill(engine, index, pipeline, replace(ALONE, part=Slice(1, of)))
-        return
-    parts = [
-        backfill(engine, index, pipeline, replace(ALONE, part=Slice(number, of))).counts.updated
-        for number in range(1, of + 1)
-    ]
-    assert sum(parts) == 60
-    assert sum(count > 0 for count in parts) > 1
-    assert not list(wrongly_signed(stored(engine, index), pipeline.tools.fingerprinter))
-
-
-def test_one_that_was_cut_short_goes_on(engine, unsigned, pipeline, tmp_path):
-    index = unsigned(COUNT)
-    options = replace(ALONE, checkpoint=tmp_path / "checkpoint.json")
-
-    def interrupt(_: object) -> None:
-        raise KeyboardInterrupt
-
-    first = backfill(engine, index, pipeline, options, interrupt)
-    assert (first.stopped, first.counts.read + first.remaining) == ("interrupted", COUNT)
-    second = backfill(engine, index, pipeline, options)
-    assert second.resumed
-    assert (second.counts.read, second.counts.updated, second.counts.earlier) == (COUNT, COUNT, 0)
-    assert second.counts.conflicts == 0
-
-
-def test_documents_with_a_routing_stay_where_they_are(engine, server, unsigned, pipeline):
-    index = unsigned(1)
-    for number, page in enumerate(pages(20, seed=4)):
-        ask(server.url, "PUT", f"/{index}/_doc/routed-{number}?routing=r{number % 5}&refresh=true", page)
-    summary = backfill(engine, index, pipeline, ALONE)
-    assert (summary.counts.updated, summary.remaining) == (21, 0)
-    assert len(stored(engine, index)) == 21
-
-
-def test_an_alias_is_scanned_over_all_its_indices(engine, server, unsigned, pipeline):
-    indices = [unsigned(30), unsigned(20)]
-    actions = [{"add": {"index": index, "alias": "shinglefold-test-all"}} for index in indices]
-    ask(server.url, "POST", "/_aliases", {"actions": actions})
-    summary = backfill(engine, "shinglefold-test-all", pipeline, ALONE)
-    assert (summary.counts.updated, summary.remaining) == (50, 0)

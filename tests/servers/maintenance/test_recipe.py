@@ -3,15 +3,12 @@
 import json
 import re
 import shlex
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.maintenance import pages
 from support.servers.admin import ask
 
-from shinglefold.cli.main import main
 from shinglefold.ingest import Pipeline, index_documents
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 
@@ -21,29 +18,11 @@ OWN = {"processors": [{"supershingle": {"fields": ["title", "body"], "target_fie
 
 
 @pytest.fixture
-def run(server, capsys, monkeypatch, tmp_path):
-    """Run a command on the server; the exit code and what it wrote."""
-    monkeypatch.chdir(tmp_path)
-    lines = "".join(json.dumps(page) + "\n" for page in pages(12))
-    Path("pages.jsonl").write_text(lines)
+def run(run):
+    """Run commands beside pages, and a pipeline of the test's own."""
+    Path("pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages(12)))
     Path("own.json").write_text(json.dumps(OWN))
-
-    def command(*arguments):
-        given = list(arguments)
-        code = main(given if "--engine" in given else [*given, "--engine", server.url])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return command
-
-
-@pytest.fixture
-def name(engine) -> Iterator[str]:
-    """The beginning of the names of indices, which are deleted afterwards."""
-    made = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
-    yield made
-    for info in engine.indices(f"{made}*"):
-        engine.delete_index(info.name)
+    return run
 
 
 @pytest.mark.newest

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from support.maintenance import FIELDS, pages, stored, wrongly_signed
+from support.maintenance import mapped, pages, stored, wrongly_signed
 
-from shinglefold.ingest import index_documents, mappings
+from shinglefold.ingest import index_documents
 from shinglefold.maintenance.retry import retry
 
 COUNT = 300
@@ -16,9 +16,9 @@ REFUSED, FAILED = {f"page-{n}" for n in (3, 77, 150)}, {"page-8"}
 
 @pytest.fixture
 def dated(new_index, scheme) -> str:
-    made = mappings(scheme)
-    made["properties"] |= {**FIELDS, "published": {"type": "date"}}
-    return new_index(made, {"number_of_shards": 3, "number_of_replicas": 0})
+    return new_index(
+        mapped(scheme, published={"type": "date"}), {"number_of_shards": 3, "number_of_replicas": 0}
+    )
 
 
 def documents():

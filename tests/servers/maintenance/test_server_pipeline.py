@@ -1,29 +1,21 @@
 """The server's own ingest pipeline beside ours: ours first, in this process, then the server's."""
 
-from collections.abc import Iterator
-
 import pytest
-from support.maintenance import FIELDS, pages, store, stored
+from support.maintenance import mapped, pages, store, stored
 from support.servers.admin import ask
 
-from shinglefold.ingest import index_documents, mappings
+from shinglefold.ingest import index_documents
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 
-NAME = "shinglefold-test-pipeline"
 ALONE = DoctorOptions(workers=1)
 #: The page that the server drops.
 DROPPED = "page-7"
 
 
 @pytest.fixture
-def piped(server, new_index, scheme) -> Iterator[str]:
+def piped(server, new_index, scheme, ingest_pipeline) -> str:
     """An index whose documents the server takes through a pipeline of its own."""
-    nodes = ask(server.url, "GET", "/_nodes/ingest")["nodes"].values()
-    there = {processor["type"] for node in nodes for processor in node["ingest"]["processors"]}
-    if not {"copy", "gsub", "drop"} <= there:
-        pytest.skip("this server was built without ingest processors")
-    made = mappings(scheme)
-    made["properties"] |= {**FIELDS, "seen": {"type": "keyword"}, "print": {"type": "keyword"}}
+    made = mapped(scheme, seen={"type": "keyword"}, print={"type": "keyword"})
     processors = [
         # Ours has run: the server sees its fingerprint.
         {"copy": {"source_field": "_dedup.digest", "target_field": "print", "ignore_missing": True}},
@@ -38,9 +30,7 @@ def piped(server, new_index, scheme) -> Iterator[str]:
             }
         },
     ]
-    ask(server.url, "PUT", f"/_ingest/pipeline/{NAME}", {"processors": processors})
-    yield new_index(made, {"default_pipeline": NAME, "number_of_replicas": 0})
-    ask(server.url, "DELETE", f"/_ingest/pipeline/{NAME}")
+    return new_index(made, {"default_pipeline": ingest_pipeline(*processors), "number_of_replicas": 0})
 
 
 def test_the_servers_pipeline_runs_after_ours(engine, piped, pipeline):
@@ -86,13 +76,11 @@ def test_a_backfill_does_not_send_documents_through_the_servers_pipeline_again(e
 
 
 def test_documents_that_the_server_sends_to_another_index_are_told_with_its_name(
-    engine, server, piped, pipeline, new_index, scheme
+    engine, server, piped, pipeline, new_index, scheme, ingest_pipeline
 ):
-    made = mappings(scheme)
-    made["properties"] |= FIELDS
-    other = new_index(made)
+    other = new_index(mapped(scheme))
     move = {"set": {"field": "_index", "value": other, "if": "ctx.title == 'Страница 3'"}}
-    ask(server.url, "PUT", f"/_ingest/pipeline/{NAME}", {"processors": [move]})
+    ask(server.url, "PUT", f"/{piped}/_settings", {"index.default_pipeline": ingest_pipeline(move)})
     ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": piped, "alias": f"{piped}-alias"}}]})
     for name in (piped, f"{piped}-alias"):
         summary = index_documents(engine, name, pages(5), pipeline, workers=1)

@@ -10,7 +10,7 @@ from urllib.error import HTTPError
 
 import pytest
 from support.clients import a_client
-from support.maintenance import FIELDS, pages, store
+from support.maintenance import FIELDS, mapped, pages, store
 from support.servers.admin import ask
 
 import shinglefold
@@ -240,9 +240,7 @@ def test_templates_stay_where_every_index_named_is_refused(engine, asked, new_in
 
 
 def test_signatures_come_from_doc_values_without_the_source(engine, new_index, scheme, pipeline):
-    made = mappings(scheme)
-    made["properties"] |= FIELDS
-    index = new_index(made)
+    index = new_index(mapped(scheme))
     index_documents(engine, index, pages(5), pipeline, workers=1)
     fields = [f"_dedup.{name}" for name in ("scheme", "shingles", "digest", "signature")]
     body = {"query": {"match_all": {}}, "_source": False, "docvalue_fields": fields}

@@ -1,15 +1,12 @@
 """Statistics and deletion on real servers: counted as they are there, and gone when it says so."""
 
 import json
-import uuid
-from collections.abc import Iterator
 
 import pytest
 from support.maintenance import pages
 
-from shinglefold.cli.main import main
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import Pipeline, default_definition, index_documents
+from shinglefold.ingest import index_documents
 from shinglefold.maintenance.deletion import delete, plan_deletion
 from shinglefold.maintenance.statistics import statistics
 
@@ -17,15 +14,11 @@ pytestmark = pytest.mark.newest
 
 
 @pytest.fixture
-def filled(engine, scheme, canonicalizer) -> Iterator[str]:
+def filled(engine, name, pipeline) -> str:
     """An index of twenty pages and one too short to sign."""
-    made = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
-    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
     short = {"_id": "short", "title": "Да", "body": "нет"}
-    assert index_documents(engine, made, [*pages(20), short], pipeline, workers=1).indexed == 21
-    yield made
-    for info in engine.indices(f"{made}*"):
-        engine.delete_index(info.name)
+    assert index_documents(engine, name, [*pages(20), short], pipeline, workers=1).indexed == 21
+    return name
 
 
 def test_documents_signed_ones_languages_and_bytes_are_counted(engine, filled, scheme):
@@ -77,25 +70,24 @@ def _unreadable(server, index: str, how: str) -> str:
 
 
 @pytest.mark.parametrize("how", ["closed", "not to be read", "on no node"])
-def test_an_index_that_can_not_be_read_goes_as_a_whole(engine, server, filled, capsys, how):
+def test_an_index_that_can_not_be_read_goes_as_a_whole(run, engine, server, filled, how):
     index = _unreadable(server, filled, how)
-    command = ["delete", index, "--engine", server.url]
-    assert main(command) == 2
-    assert "with an unknown number of documents, as it can't be read" in capsys.readouterr().err
-    assert main([*command, "--id", "page-1", "--yes"]) == 1
+    code, _, err = run("delete", index)
+    assert (code, "with an unknown number of documents, as it can't be read" in err) == (2, True)
+    assert run("delete", index, "--id", "page-1", "--yes")[0] == 1
     assert engine.index_exists(index)
-    capsys.readouterr()
-    assert main([*command, "--yes", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    code, out, _ = run("delete", index, "--yes", "--json")
+    assert code == 0
+    told = json.loads(out)
     assert (told["whole_index"], told["documents"], told["deleted"]) == (True, None, None)
     assert not engine.index_exists(index)
 
 
-def test_an_index_that_takes_no_deletion_says_what_keeps_it(engine, server, filled, capsys):
+def test_an_index_that_takes_no_deletion_says_what_keeps_it(run, engine, server, filled):
     server.ask("PUT", f"/{filled}/_settings", {"index.blocks.read_only": True})
     try:
-        assert main(["delete", filled, "--engine", server.url, "--yes"]) == 1
+        code, _, err = run("delete", filled, "--yes")
     finally:
         server.ask("PUT", f"/{filled}/_settings", {"index.blocks.read_only": None})
-    assert "Lift the block: set index.blocks" in capsys.readouterr().err
+    assert (code, "Lift the block: set index.blocks" in err) == (1, True)
     assert engine.index_exists(filled)

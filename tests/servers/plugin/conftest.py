@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from support.plugin_trials import documents, properties
+from support.plugin_trials import documents, indexed
 from support.servers.kinds import kind
 from support.servers.local import LocalServer
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
-
-INDEX = "shinglefold-test-plugin"
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +31,5 @@ def engine(server) -> Iterator[Engine]:
 
 @pytest.fixture(scope="module")
 def index(engine) -> Iterator[str]:
-    engine.create_index(INDEX, properties(), {"number_of_shards": 2, "number_of_replicas": 0})
-    engine.bulk({"_index": INDEX, "_id": str(one["number"]), "_source": one} for one in documents())
-    engine.refresh(INDEX)
-    yield INDEX
-    engine.delete_index(INDEX)
+    with indexed(engine, "shinglefold-test-plugin", documents()) as name:
+        yield name

@@ -3,34 +3,20 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
 from support.hits import SCHEME
-from support.plugin_trials import by_plugin, comparable, documents, properties
+from support.plugin_trials import by_plugin, comparable, documents, indexed
 from support.servers.faulty import PARTIAL, relay
 
-from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.contracts.engine import JSON
 from shinglefold.engines import open_engine
 from shinglefold.rerank import FoldedSearch, FoldOptions
 
 _BODY: JSON = {"query": {"match": {"body": "a"}}, "size": 5, "_source": ["number"]}
-
-
-@contextmanager
-def indexed(engine: Engine, name: str, stored: list[JSON], **settings: Any) -> Iterator[str]:
-    shards = {"number_of_shards": 2, "number_of_replicas": 0}
-    engine.create_index(name, properties(), {**shards, **settings})
-    try:
-        engine.bulk({"_index": name, "_id": str(one["number"]), "_source": one} for one in stored)
-        engine.refresh(name)
-        yield name
-    finally:
-        engine.delete_index(name)
 
 
 def _stored(**changes: Any) -> list[JSON]:

@@ -5,7 +5,7 @@ from urllib.error import HTTPError
 
 import pytest
 from support.hits import SCHEME
-from support.plugin_trials import by_plugin, comparable, documents, properties
+from support.plugin_trials import by_plugin, comparable, documents, indexed
 from support.servers.cluster import Cluster
 from support.servers.kinds import kind
 
@@ -36,23 +36,21 @@ def cluster(apart) -> Iterator[Cluster]:
 @pytest.mark.parametrize("place", PLACES)
 def test_a_search_folds_on_the_nodes_that_have_the_plugin(cluster, place, options):
     shards, node = PLACES[place]
-    settings = {"number_of_shards": shards, "number_of_replicas": 0}
+    settings = {"number_of_shards": shards, "routing.allocation.require._name": node}
     name = "shinglefold-test-mixed"
     with_plugin, without = cluster.urls
-    with open_engine(with_plugin) as engine, open_engine(without) as other:
-        engine.create_index(name, properties(), settings | {"routing.allocation.require._name": node})
-        try:
-            engine.bulk({"_index": name, "_id": str(one["number"]), "_source": one} for one in documents())
-            engine.refresh(name)
-            body = {**_BODY, "ext": {"dedup": options}}
-            expected = FoldedSearch(engine, SCHEME).search(name, body)
-            found = by_plugin(with_plugin, name, body)
-            assert (found["dedup"]["mode"], found["_shards"]["failed"]) == ("server", 0)
-            assert comparable(found) == comparable(expected)
-            with pytest.raises(HTTPError, match="400"):
-                by_plugin(without, name, body)
-            auto = FoldedSearch(other, SCHEME).search(name, body, FoldOptions(mode="auto", **options))
-            assert "has no plugin" in auto["dedup"]["mode_reason"]
-            assert comparable(auto) == comparable(expected)
-        finally:
-            engine.delete_index(name)
+    with (
+        open_engine(with_plugin) as engine,
+        open_engine(without) as other,
+        indexed(engine, name, documents(), **settings),
+    ):
+        body = {**_BODY, "ext": {"dedup": options}}
+        expected = FoldedSearch(engine, SCHEME).search(name, body)
+        found = by_plugin(with_plugin, name, body)
+        assert (found["dedup"]["mode"], found["_shards"]["failed"]) == ("server", 0)
+        assert comparable(found) == comparable(expected)
+        with pytest.raises(HTTPError, match="400"):
+            by_plugin(without, name, body)
+        auto = FoldedSearch(other, SCHEME).search(name, body, FoldOptions(mode="auto", **options))
+        assert "has no plugin" in auto["dedup"]["mode_reason"]
+        assert comparable(auto) == comparable(expected)

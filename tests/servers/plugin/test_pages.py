@@ -7,7 +7,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 from support.hits import SCHEME, fingerprint_of
-from support.plugin_trials import SHOWN, by_plugin, comparable, documents, properties, request_of
+from support.plugin_trials import SHOWN, by_plugin, comparable, documents, indexed, properties, request_of
 from support.random_pages import spec_of
 from support.servers.local import LocalServer
 from support.topologies import laid_out
@@ -301,11 +301,8 @@ def _as_text(made: JSON) -> JSON:
 
 @pytest.mark.parametrize("change", [_without_recipe, _sealed, _as_text])
 def test_where_nothing_can_fold_it_returns_the_engines_own_page(server, engine, change):
-    name = f"{INDEX}-unfolded"
-    engine.create_index(name, change(properties()), {"number_of_shards": 1, "number_of_replicas": 0})
-    try:
-        engine.bulk({"_index": name, "_id": str(one["number"]), "_source": one} for one in documents()[:30])
-        engine.refresh(name)
+    made, name = change(properties()), f"{INDEX}-unfolded"
+    with indexed(engine, name, documents()[:30], made, number_of_shards=1):
         body = {"query": {"match": {"body": "a"}}, "size": 4, "_source": ["number"]}
         expected: Any = FoldedSearch(engine, lambda recipe: recipe.scheme).search(name, body)
         found = by_plugin(server.url, name, {**body, "ext": {"dedup": {}}})
@@ -313,8 +310,6 @@ def test_where_nothing_can_fold_it_returns_the_engines_own_page(server, engine, 
         assert name in found["dedup"]["mode_reason"]
         expected["dedup"]["scheme"] = found["dedup"]["scheme"]
         assert comparable(found) == comparable(expected)
-    finally:
-        engine.delete_index(name)
 
 
 def test_of_a_partial_answer_it_folds_what_there_is(server, engine, index):
@@ -322,14 +317,11 @@ def test_of_a_partial_answer_it_folds_what_there_is(server, engine, index):
     other = f"{INDEX}-other"
     made = properties()
     made["properties"]["list"] = {"type": "keyword"}
-    engine.create_index(other, made, {"number_of_shards": 1, "number_of_replicas": 0})
-    try:
+    with indexed(engine, other, [{**documents()[0], "body": "a"}], made, number_of_shards=1):
         script = "if (doc['list'].value instanceof String) { throw new Exception() } return true"
         query = {
             "bool": {"filter": {"script": {"script": {"source": script}}}, "must": {"match": {"body": "a"}}}
         }
-        engine.bulk([{"_index": other, "_id": "x", "_source": {**documents()[0], "body": "a"}}])
-        engine.refresh(other)
         body = {"query": query, "size": 7}
         target = f"{index},{other}"
         expected = FoldedSearch(engine, SCHEME).search(target, body)
@@ -338,16 +330,12 @@ def test_of_a_partial_answer_it_folds_what_there_is(server, engine, index):
         for answer in (expected, found):
             del answer["_shards"]["failures"]
         assert comparable(found) == comparable(expected)
-    finally:
-        engine.delete_index(other)
 
 
 def test_equal_sequence_numbers_of_a_shrunk_index_change_no_page(server, engine):
     """Its documents keep the numbers that they had in several shards."""
     wide, narrow = f"{INDEX}-wide", f"{INDEX}-narrow"
-    engine.create_index(wide, properties(), {"number_of_shards": 4, "number_of_replicas": 0})
-    try:
-        engine.bulk({"_index": wide, "_id": str(one["number"]), "_source": one} for one in documents())
+    with indexed(engine, wide, documents(), number_of_shards=4):
         server.ask("PUT", f"/{wide}/_settings", {"index.blocks.write": True})
         settings = {"index.number_of_shards": 1, "index.blocks.write": None}
         server.ask("PUT", f"/{wide}/_shrink/{narrow}", {"settings": settings})
@@ -362,23 +350,14 @@ def test_equal_sequence_numbers_of_a_shrunk_index_change_no_page(server, engine)
         assert found["dedup"]["mode"] == "unfolded"
         assert "sequence numbers did not identify them" in found["dedup"]["mode_reason"]
         assert "a format of [published]" in found["dedup"]["mode_reason"]
-    finally:
-        for name in (wide, narrow):
-            engine.delete_index(name)
+        engine.delete_index(narrow)
 
 
 def test_smaller_windows_of_an_index_are_heeded(server, engine):
-    name = f"{INDEX}-small"
-    settings = {"number_of_shards": 2, "number_of_replicas": 0, "max_result_window": 50}
-    engine.create_index(name, properties(), settings)
-    try:
-        engine.bulk({"_index": name, "_id": str(one["number"]), "_source": one} for one in documents())
-        engine.refresh(name)
+    with indexed(engine, f"{INDEX}-small", documents(), max_result_window=50) as name:
         found = by_plugin(server.url, name, {"from": 40, "size": 10, "ext": {"dedup": {}}})
         assert found["dedup"]["stopped_by"] == "window_cap"
         assert 40 <= found["dedup"]["window"] < 50
-    finally:
-        engine.delete_index(name)
 
 
 def test_several_searches_fold_together(server, engine, index):

@@ -113,11 +113,6 @@ def test_a_cursor_of_somebody_else_shows_no_more(engine_of, users, site, scheme)
         cursor = answer["dedup"]["cursor"]
 
 
-@pytest.fixture
-def pipeline(scheme, canonicalizer) -> Pipeline:
-    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
-
-
 @pytest.mark.parametrize("name", ["partly", "blinkered"])
 def test_a_backfill_by_who_sees_a_part_changes_nothing_and_says_why(
     engine_of, users, site, scheme, pipeline, name

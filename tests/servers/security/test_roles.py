@@ -7,7 +7,7 @@ import pytest
 from support.maintenance import FIELDS, pages, store, stored, wrongly_signed
 
 from shinglefold.cli.main import main
-from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents
+from shinglefold.ingest import Fingerprinter, index_documents
 from shinglefold.maintenance import BackfillOptions, backfill, diagnose
 
 INDEX = "public-pages"
@@ -28,11 +28,6 @@ _LIFE = (
     ("backfill", "public-life", "--workers", "1"),
     ("setup", "public-life", "--remove"),
 )
-
-
-@pytest.fixture
-def pipeline(scheme, canonicalizer) -> Pipeline:
-    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
 
 
 @pytest.fixture

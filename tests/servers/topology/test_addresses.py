@@ -69,12 +69,3 @@ def test_a_document_without_routing_is_not_its_namesake_with_one(engine, folded,
         assert duplicates(hit) == []
         inner = hit["inner_hits"]["own"]["hits"]["hits"]
         assert [one["_source"]["number"] for one in inner] == [hit["_source"]["number"]]
-
-
-def test_under_a_point_in_time_of_its_own_a_search_of_one_shard_folds(engine, server, folded):
-    documents = [document(number, number % 20) for number in range(COUNT)]
-    with laid_out("one_shard", engine, server, documents, properties()) as place:
-        pit = engine.open_pit(place.target)
-        answer = folded.search(None, {"pit": {"id": pit}, "size": 30, "sort": [{"number": "asc"}]})
-        engine.close_pit(pit)
-        assert [place.number(hit) for hit in answer["hits"]["hits"]] == list(range(20))

@@ -6,13 +6,10 @@ from dataclasses import replace
 from threading import Event, Thread
 
 import pytest
-from support.maintenance import FIELDS, adds_up, pages, wrongly_signed
+from support.maintenance import adds_up, mapped, pages, wrongly_signed
 from support.topologies import NAMES, Identity, Place, laid_out, ranked
 
-from shinglefold.canon import Canonicalizer
-from shinglefold.ingest import Pipeline, default_definition, mappings
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
-from shinglefold.model.scheme import Scheme
 
 pytestmark = pytest.mark.newest
 
@@ -20,16 +17,9 @@ ALONE = BackfillOptions(workers=1)
 COUNT = 600
 
 
-@pytest.fixture(scope="session")
-def pipeline(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
-    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
-
-
 @pytest.fixture(params=NAMES)
 def place(request, engine, server, scheme) -> Iterator[Place]:
-    made = mappings(scheme)
-    made["properties"] |= FIELDS
-    with laid_out(request.param, engine, server, ranked(pages(COUNT)), made) as laid:
+    with laid_out(request.param, engine, server, ranked(pages(COUNT)), mapped(scheme)) as laid:
         yield laid
 
 

@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from support.maintenance import FIELDS, pages, wrongly_signed
+from support.maintenance import mapped, pages, wrongly_signed
 from support.servers.lines import line
 from support.topologies import Identity, laid_out, ranked
 from support.trials import documents, properties, run_trials, specs, walk_disturbed
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
-from shinglefold.ingest import Pipeline, default_definition, mappings
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 from shinglefold.maintenance.scan import Scan
 
@@ -49,11 +48,8 @@ def test_while_others_write_and_delete_no_group_comes_twice(engine, cluster, fir
         walk_disturbed(engine, place, made, first, WALKS)
 
 
-def test_a_backfill_and_a_check_up_meet_every_document_of_either_copy(engine, cluster, scheme, canonicalizer):
-    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
-    made = mappings(scheme)
-    made["properties"] |= FIELDS
-    with laid_out("replicas", engine, cluster, ranked(pages(COUNT)), made) as place:
+def test_a_backfill_and_a_check_up_meet_every_document_of_either_copy(engine, cluster, scheme, pipeline):
+    with laid_out("replicas", engine, cluster, ranked(pages(COUNT)), mapped(scheme)) as place:
         summary = backfill(engine, place.target, pipeline, ALONE)
         assert (summary.counts.updated, summary.remaining, summary.stopped) == (COUNT, 0, "")
         assert diagnose(engine, place.target, pipeline, DoctorOptions(workers=1)).findings == {"sound": COUNT}

@@ -14,25 +14,16 @@ from shinglefold.ingest.index_mapping import ensure_index
 
 @contextmanager
 def gated_index(
-    engine: Engine, pipeline: Pipeline, prefix: str, properties: Mapping[str, Any], **settings: Any
+    engine: Engine, pipeline: Pipeline, properties: Mapping[str, Any] | None = None, **settings: Any
 ) -> Iterator[str]:
     """Yield the name of an index with group numbers; ``settings`` are those of the index."""
-    name = f"{prefix}-{uuid.uuid4().hex[:8]}"
+    name = f"gated-{uuid.uuid4().hex[:8]}"
     shards = {"index": {"number_of_shards": 3, "number_of_replicas": 0, **settings}}
     recipe = replace(pipeline.recipe(), groups=True)
-    ensure_index(engine, name, recipe, properties=properties, settings=shards)
+    ensure_index(engine, name, recipe, properties=properties or {}, settings=shards)
     try:
         yield name
     finally:
         for one in (name, intents_name(name)):
             if engine.index_exists(one):
                 engine.delete_index(one)
-
-
-def awaited_engine(engine: Any) -> Any:
-    """Return the awaited engine for the server of a blocking one."""
-    if engine.info()["distribution"] == "opensearch":
-        from shinglefold.engines.opensearch import AsyncOpenSearchEngine as Awaited
-    else:
-        from shinglefold.engines.elasticsearch import AsyncElasticsearchEngine as Awaited
-    return Awaited(engine.connection)

@@ -117,7 +117,6 @@ class Explorer:
     late: bool = True
     switches: int | None = None
     start: Store = field(default_factory=Store)
-    states: int = 0
     _next: dict[tuple[Any, ...], Place] = field(default_factory=dict)
     #: Steps that stand at a place, with their register. The first answer goes to them; those of any other are
     #: made anew, as a generator can't be copied.
@@ -132,7 +131,6 @@ class Explorer:
         known, todo, ends = {self._key(begin)}, [begin], 0
         while todo:
             node = todo.pop()
-            self.states += 1
             following = list(self._after(node))
             if not following:
                 self._check_ended(node)

@@ -239,6 +239,8 @@ BULKS: Mapping[str, Row] = {
     },
     "no end of line": post("/INDEX/_bulk", b'{"index": {"_id": "ne"}}\n{"title": "a"}'),
     "empty": post("/_bulk", b""),
+    "no body": post("/_bulk"),
+    "no JSON": post("/_bulk", b"not a bulk"),
     "an end of line alone": post("/_bulk", b"\n"),
     "no document": post("/INDEX/_bulk", b'{"index": {"_id": "nd"}}\n'),
     "an unknown action": post("/INDEX/_bulk", b'{"nonsense": {"_id": "ua"}}\n{"title": "a"}\n'),

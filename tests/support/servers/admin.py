@@ -26,3 +26,9 @@ def ask(url: str, method: str, path: str, body: Any = None, door: Door = _NO_DOO
         error.msg = f"{error.msg}: {error.read().decode(errors='replace')[:_LONGEST]}"
         raise
     return told
+
+
+def ingest_processors(url: str) -> set[str]:
+    """Return the processors for pipelines that a server was built with."""
+    nodes = ask(url, "GET", "/_nodes/ingest")["nodes"].values()
+    return {one["type"] for node in nodes for one in node["ingest"]["processors"]}

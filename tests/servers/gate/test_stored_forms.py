@@ -1,13 +1,9 @@
 """Gates on a server before documents that came past them, in forms that no update of a part can change."""
 
 import time
-import uuid
-from collections.abc import Iterator
 
 import pytest
-from support.gate.crashes import make_pipeline
-from support.gate.indices import gated_index
-from support.servers.admin import ask
+from support.servers.admin import ask, ingest_processors
 
 from shinglefold.errors import EngineError
 from shinglefold.grouping import Gate, Policy
@@ -21,32 +17,19 @@ BODY = " ".join(f"word{number}" for number in range(80))
 SEEN = {"seen": {"type": "keyword"}}
 
 
-@pytest.fixture(scope="module")
-def pipeline():
-    return make_pipeline()
-
-
-@pytest.fixture
-def piped(server) -> Iterator[dict[str, str]]:
-    """The settings of an index whose documents the server takes through a pipeline, where it has any."""
-    nodes = ask(server.url, "GET", "/_nodes/ingest")["nodes"].values()
-    if not any(one["type"] == "set" for node in nodes for one in node["ingest"]["processors"]):
-        yield {}
-        return
-    name = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
-    processors = [{"set": {"field": "seen", "value": "by the pipeline"}}]
-    ask(server.url, "PUT", f"/_ingest/pipeline/{name}", {"processors": processors})
-    yield {"default_pipeline": name}
-    ask(server.url, "DELETE", f"/_ingest/pipeline/{name}")
-
-
 @pytest.mark.parametrize("form", ["list", "dots"])
-def test_who_leads_from_now_on_keeps_its_fingerprint_and_all_else(engine, pipeline, piped, form):
+def test_who_leads_from_now_on_keeps_its_fingerprint_and_all_else(
+    server, engine, pipeline, gated, request, form
+):
     (made,) = pipeline.run_block([{"_id": "old", "body": BODY}])
     parts = {**made.document["_dedup"], "group": 7, "leader": False}
     dotted = {f"_dedup.{name}": value for name, value in parts.items()}
     source = {"body": BODY, **({"_dedup": [parts]} if form == "list" else dotted)}
-    with gated_index(engine, pipeline, "forms", SEEN, **piped) as index:
+    settings = {}
+    if "set" in ingest_processors(server.url):
+        processor = {"set": {"field": "seen", "value": "by the pipeline"}}
+        settings = {"default_pipeline": request.getfixturevalue("ingest_pipeline")(processor)}
+    with gated(SEEN, **settings) as index:
         by_hand = {"_op_type": "update", "_index": index, "_id": "old", "doc": {"seen": "by hand"}}
         store = {"_index": index, "_id": "old", "_source": source}
         assert not engine.bulk([store]).failures
@@ -63,7 +46,7 @@ def test_who_leads_from_now_on_keeps_its_fingerprint_and_all_else(engine, pipeli
 @pytest.mark.parametrize("verify", ["text", "signature"])
 @pytest.mark.parametrize("action", ["refuse", "tag"])
 @pytest.mark.parametrize("form", ["list", "dots", "object"])
-def test_a_fingerprint_that_is_not_of_its_text_decides_nothing(engine, pipeline, form, action, verify):
+def test_a_fingerprint_that_is_not_of_its_text_decides_nothing(engine, pipeline, gated, form, action, verify):
     (made,) = pipeline.run_block([{"_id": "old", "body": BODY}])
     parts = {**made.document["_dedup"], "group": 7, "leader": True}
     stored = {
@@ -72,7 +55,7 @@ def test_a_fingerprint_that_is_not_of_its_text_decides_nothing(engine, pipeline,
         "object": {"_dedup": parts},
     }[form]
     others = " ".join(f"other{number}" for number in range(80))
-    with gated_index(engine, pipeline, "stale", {"title": {"type": "text"}}) as index:
+    with gated({"title": {"type": "text"}}) as index:
         store = {"_index": index, "_id": "old", "routing": "r", "_source": {"body": others, **stored}}
         assert not engine.bulk([store]).failures
         engine.refresh(index)
@@ -86,8 +69,8 @@ def test_a_fingerprint_that_is_not_of_its_text_decides_nothing(engine, pipeline,
     assert kept == {"body": others, **stored}
 
 
-def test_a_gate_before_an_alias_gives_the_numbers_of_the_index_behind_it(engine, server, pipeline):
-    with gated_index(engine, pipeline, "named", {}) as index:
+def test_a_gate_before_an_alias_gives_the_numbers_of_the_index_behind_it(engine, server, pipeline, gated):
+    with gated() as index:
         alias = f"{index}-alias"
         ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": index, "alias": alias}}]})
         with Gate(engine, alias, Policy("tag"), pipeline=pipeline) as gate:
@@ -98,9 +81,9 @@ def test_a_gate_before_an_alias_gives_the_numbers_of_the_index_behind_it(engine,
 
 @pytest.mark.parametrize("stays", [True, False], ids=["the old index stays behind it", "it is moved"])
 def test_a_gate_before_an_alias_that_comes_to_mean_another_index_refuses_to_go_on(
-    engine, server, pipeline, stays
+    engine, server, pipeline, gated, stays
 ):
-    with gated_index(engine, pipeline, "old", {}) as old, gated_index(engine, pipeline, "new", {}) as new:
+    with gated() as old, gated() as new:
         alias = f"{old}-alias"
         ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": old, "alias": alias}}]})
         with Gate(engine, alias, Policy("refuse"), pipeline=pipeline) as gate:

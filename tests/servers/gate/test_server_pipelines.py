@@ -4,17 +4,14 @@ import asyncio
 import json
 import threading
 import uuid
-from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import pytest
-from support.gate.crashes import make_pipeline
-from support.gate.indices import awaited_engine, gated_index
 from support.servers.admin import ask
 from support.servers.faulty import FINE, relay
 
 from shinglefold.cli.main import main
-from shinglefold.engines import Connection, open_engine
+from shinglefold.engines import Connection, open_async_engine, open_engine
 from shinglefold.grouping import AsyncGate, Gate, Policy
 from shinglefold.grouping.gate.gate import BulkRun
 from shinglefold.ingest.readers.record import Record
@@ -24,30 +21,6 @@ pytestmark = pytest.mark.newest
 BODY = " ".join(f"word{number}" for number in range(80))
 #: Seconds within which there is a verdict, on the slowest machine.
 _PATIENCE = 120.0
-
-
-@pytest.fixture(scope="module")
-def pipeline():
-    return make_pipeline()
-
-
-@pytest.fixture
-def piped(server) -> Iterator[Callable[[dict], str]]:
-    """Make a pipeline of the server's of one processor."""
-    nodes = ask(server.url, "GET", "/_nodes/ingest")["nodes"].values()
-    there = {one["type"] for node in nodes for one in node["ingest"]["processors"]}
-    if not {"drop", "set"} <= there:
-        pytest.skip("this server was built without ingest processors")
-    made: list[str] = []
-
-    def make(processor):
-        made.append(f"shinglefold-test-{uuid.uuid4().hex[:8]}")
-        ask(server.url, "PUT", f"/_ingest/pipeline/{made[-1]}", {"processors": [processor]})
-        return made[-1]
-
-    yield make
-    for name in made:
-        ask(server.url, "DELETE", f"/_ingest/pipeline/{name}")
 
 
 @pytest.mark.parametrize(
@@ -60,14 +33,14 @@ def piped(server) -> Iterator[Callable[[dict], str]]:
     ids=["dropped", "another index", "another id"],
 )
 def test_what_the_pipeline_does_not_leave_where_it_was_sent_fails_with_the_reason(
-    engine, new_index, pipeline, piped, processor, reason
+    engine, new_index, pipeline, gated, ingest_pipeline, processor, reason
 ):
     if "set" in processor and processor["set"]["field"] == "_index":
         elsewhere = new_index()
         processor = {"set": {"field": "_index", "value": elsewhere}}
         reason = reason.replace("elsewhere", elsewhere)
     told = []
-    with gated_index(engine, pipeline, "piped", {}, default_pipeline=piped(processor)) as index:
+    with gated({}, default_pipeline=ingest_pipeline(processor)) as index:
 
         def add():
             with Gate(engine, index, Policy("tag"), pipeline=pipeline) as gate:
@@ -97,11 +70,11 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_documents_that_are_not_stored_as_they_were_signed_are_told(
-    engine, server, pipeline, piped, caplog, capsys, tmp_path, name
+    engine, server, pipeline, gated, ingest_pipeline, caplog, capsys, tmp_path, name
 ):
     processor, counts = CHANGES[name]
     texts = [" ".join(f"{kind}{number}" for number in range(80)) for kind in "abcd"]
-    with gated_index(engine, pipeline, "piped", {}, default_pipeline=piped(processor)) as index:
+    with gated({}, default_pipeline=ingest_pipeline(processor)) as index:
         run = BulkRun()
         with Gate(engine, index, Policy("tag"), pipeline=pipeline) as gate:
             run.add_all(gate, (Record({"id": text[0], "body": text}, "texts", 1) for text in texts[:2]))
@@ -118,13 +91,13 @@ def test_documents_that_are_not_stored_as_they_were_signed_are_told(
 
 @pytest.mark.parametrize("fault", [403, 503], ids=["for good", "for a moment"])
 def test_documents_that_can_not_be_read_back_are_told_and_keep_their_verdict(
-    engine, server, pipeline, piped, caplog, fault
+    server, pipeline, gated, ingest_pipeline, caplog, fault
 ):
-    harmless = piped(CHANGES["harmless"][0])
+    harmless = ingest_pipeline(CHANGES["harmless"][0])
     texts = {kind: " ".join(f"{kind}{number}" for number in range(80)) for kind in "abc"}
     records = [Record({"id": kind, "body": body}, "texts", 1) for kind, body in texts.items()]
     with (
-        gated_index(engine, pipeline, "piped", {}, default_pipeline=harmless) as index,
+        gated({}, default_pipeline=harmless) as index,
         relay(server.url, of="/_mget") as proxy,
         closing(open_engine(Connection((proxy.url,), retries=0))) as relayed,
         Gate(relayed, index, Policy("tag"), pipeline=pipeline) as gate,
@@ -143,22 +116,24 @@ def test_documents_that_can_not_be_read_back_are_told_and_keep_their_verdict(
         assert f"shinglefold backfill {index}" in run.read_back.notes()[0]
 
 
-def test_a_pipeline_that_comes_while_gates_are_open_is_noticed(engine, server, pipeline, piped):
+def test_a_pipeline_that_comes_while_gates_are_open_is_noticed(
+    engine, server, pipeline, gated, ingest_pipeline
+):
     bodies = {kind: " ".join(f"{kind}{number}" for number in range(80)) for kind in ("blocking", "awaited")}
 
     async def add(index):
         async with (
-            awaited_engine(engine) as awaited,
+            open_async_engine(server.url) as awaited,
             await AsyncGate.open(awaited, index, pipeline=pipeline) as gate,
         ):
             await gate.add({"id": "before", "body": BODY})
-            settings = {"index": {"final_pipeline": piped({"remove": {"field": "_dedup"}})}}
+            settings = {"index": {"final_pipeline": ingest_pipeline({"remove": {"field": "_dedup"}})}}
             ask(server.url, "PUT", f"/{index}/_settings", settings)
             await asyncio.sleep(1.1)
             await gate.add({"id": "awaited", "body": bodies["awaited"]})
             return gate.read_back
 
-    with gated_index(engine, pipeline, "piped", {}) as index, Gate(engine, index, pipeline=pipeline) as gate:
+    with gated() as index, Gate(engine, index, pipeline=pipeline) as gate:
         beside = asyncio.run(add(index))
         gate.add({"id": "blocking", "body": bodies["blocking"]})
         assert [(one.lost, one.first) for one in (beside, gate.read_back)] == [
@@ -167,16 +142,15 @@ def test_a_pipeline_that_comes_while_gates_are_open_is_noticed(engine, server, p
         ]
 
 
-def test_a_pipeline_for_all_indices_does_not_touch_a_gates_notes(engine, server, pipeline, piped):
+def test_a_pipeline_for_all_indices_does_not_touch_a_gates_notes(
+    engine, server, pipeline, gated, ingest_pipeline
+):
     name = f"shinglefold-test-{uuid.uuid4().hex[:8]}"
-    settings = {"final_pipeline": piped({"drop": {}})}
+    settings = {"final_pipeline": ingest_pipeline({"drop": {}})}
     template = {"index_patterns": ["shinglefold-gate-*"], "priority": 7, "template": {"settings": settings}}
     ask(server.url, "PUT", f"/_index_template/{name}", template)
     try:
-        with (
-            gated_index(engine, pipeline, "piped", {}) as index,
-            Gate(engine, index, Policy("tag"), pipeline=pipeline) as gate,
-        ):
+        with gated() as index, Gate(engine, index, Policy("tag"), pipeline=pipeline) as gate:
             told = [gate.add({"id": id_, "body": BODY}) for id_ in ("one", "two")]
     finally:
         ask(server.url, "DELETE", f"/_index_template/{name}")

@@ -5,11 +5,9 @@ import itertools
 import time
 
 import pytest
-from support.gate.crashes import make_pipeline
-from support.gate.indices import gated_index
 from support.servers.faulty import MISSED, relay
 
-from shinglefold.engines import Connection, open_engine
+from shinglefold.engines import Connection, open_async_engine, open_engine
 from shinglefold.errors import EngineUnavailable, Refused
 from shinglefold.grouping import AsyncGate, Gate
 from shinglefold.ingest import index_documents
@@ -24,11 +22,6 @@ _PATIENCE = 120
 _SAID = r"1 of 2 copies of shards were not refreshed \(node_disconnected_exception: \[node-1\] disconnected\)"
 
 
-@pytest.fixture(scope="module")
-def pipeline():
-    return make_pipeline()
-
-
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     """What gates do about once a second they do at once."""
@@ -36,15 +29,9 @@ def soon(monkeypatch):
 
 
 @pytest.fixture
-def engine(server):
-    with open_engine(server.url) as opened:
-        yield opened
-
-
-@pytest.fixture
-def index(engine, pipeline):
+def index(gated):
     """An index that searches see nothing new of by themselves."""
-    with gated_index(engine, pipeline, "missed", {}, refresh_interval="-1") as name:
+    with gated({}, refresh_interval="-1") as name:
         yield name
 
 
@@ -76,14 +63,6 @@ def _until_failed_again(proxy):
         yield number
 
 
-def _awaited(engine):
-    if engine.info()["distribution"] == "opensearch":
-        from shinglefold.engines.opensearch import AsyncOpenSearchEngine as Awaited
-    else:
-        from shinglefold.engines.elasticsearch import AsyncElasticsearchEngine as Awaited
-    return Awaited(engine.connection)
-
-
 def test_what_a_copy_does_not_show_yet_is_known_by_its_intent(engine, through, proxy, index, pipeline):
     with Gate(through, index, pipeline=pipeline) as gate, Gate(engine, index, pipeline=pipeline) as other:
         proxy.weather(1, 1.0, [MISSED])
@@ -100,7 +79,10 @@ def test_what_a_copy_does_not_show_yet_is_known_by_its_intent(engine, through, p
 
 def test_an_awaited_gate_keeps_its_intents_likewise(engine, through, proxy, index, pipeline):
     async def run():
-        async with _awaited(through) as awaited, await AsyncGate.open(awaited, index) as gate:
+        async with (
+            open_async_engine(through.connection) as awaited,
+            await AsyncGate.open(awaited, index) as gate,
+        ):
             proxy.weather(1, 1.0, [MISSED])
             await gate.add({"id": "a", "body": _text("a")})
             for number in _until_failed_again(proxy):

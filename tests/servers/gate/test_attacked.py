@@ -7,10 +7,7 @@ import uuid
 from dataclasses import replace
 
 import pytest
-from support.gate.crashes import make_pipeline
-from support.gate.indices import gated_index
 
-from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError, IndexReadOnly, Refused, UnsupportedQuery
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.intent_index import intents_name
@@ -31,20 +28,9 @@ _SCOPES |= {
 }
 
 
-@pytest.fixture(scope="module")
-def pipeline():
-    return make_pipeline()
-
-
 @pytest.fixture
-def engine(server):
-    with open_engine(server.url) as opened:
-        yield opened
-
-
-@pytest.fixture
-def index(engine, pipeline):
-    with gated_index(engine, pipeline, "attacked", _SCOPES) as name:
+def index(gated):
+    with gated(_SCOPES) as name:
         yield name
 
 

@@ -2,45 +2,29 @@
 
 import asyncio
 import uuid
-from dataclasses import replace
 
 import pytest
-from support.gate.crashes import Trial, make_pipeline, seeds
-from support.gate.indices import awaited_engine, gated_index
+from support.gate.crashes import Trial, seeds
 from support.gate.moved import moved_words
 from support.gate.whole import run_whole, texts
 from support.hits import find_similar
 from support.servers.local import LocalServer
 
-from shinglefold.engines import open_engine
+from shinglefold.engines import open_async_engine, open_engine
 from shinglefold.errors import EngineError
 from shinglefold.grouping import AsyncGate, Gate, Policy
 from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import Pipeline
-from shinglefold.ingest.index_mapping import ensure_index
 
 #: Texts of a trial: 160.
 SIZES = {"classes": 20, "copies": 8, "kills": 4}
 
 
-@pytest.fixture
-def index(server):
-    name = f"gate-{uuid.uuid4().hex[:8]}"
-    yield name
-    _delete(server, name)
-
-
 def _delete(server, name):
-    engine = open_engine(server.url)
-    for one in (name, intents_name(name)):
-        if engine.index_exists(one):
-            engine.delete_index(one)
-    engine.close()
-
-
-@pytest.fixture(scope="module")
-def pipeline():
-    return make_pipeline()
+    with open_engine(server.url) as engine:
+        for one in (name, intents_name(name)):
+            if engine.index_exists(one):
+                engine.delete_index(one)
 
 
 def _restarts(server, seed):
@@ -62,77 +46,47 @@ def _seeds(server):
 
 
 @pytest.mark.newest
-def test_one_of_each_class_is_let_in_whoever_is_killed(server, index, pipeline):
+@pytest.mark.parametrize("policy", [Policy("refuse"), Policy("cap", most=2)], ids=["refuse", "cap"])
+def test_as_many_of_each_class_are_let_in_as_there_are_places_whoever_is_killed(server, pipeline, policy):
     for seed in _seeds(server):
-        name, restarts = f"{index}-{seed}", _restarts(server, seed)
-        trial = Trial(
-            lambda: open_engine(server.url), name, pipeline, Policy("refuse"), seed, **SIZES, **restarts
-        )
-        assert trial.run() == {str(number): 1 for number in range(trial.classes)}, f"seed {seed}"
-        _delete(server, name)
-
-
-@pytest.mark.newest
-def test_exactly_so_many_of_each_class_are_let_in_as_there_are_places(server, index, pipeline):
-    for seed in _seeds(server):
-        name, restarts = f"{index}-{seed}", _restarts(server, seed)
-        policy = Policy("cap", most=2)
+        name, restarts = f"gate-{uuid.uuid4().hex[:8]}-{seed}", _restarts(server, seed)
         trial = Trial(lambda: open_engine(server.url), name, pipeline, policy, seed, **SIZES, **restarts)
-        assert trial.run() == {str(number): 2 for number in range(trial.classes)}, f"seed {seed}"
+        assert trial.run() == {str(number): policy.most for number in range(trial.classes)}, f"seed {seed}"
         _delete(server, name)
 
 
 @pytest.mark.timeout(0)
 @pytest.mark.skipif(not texts(), reason="make gate-run does it")
-def test_the_whole_run(server, index, pipeline):
-    strike = _restarts(server, 0).get("strike")
-    names = []
-
-    def named(policy):
-        names.append(f"{index}-{policy}")
-        return names[-1]
-
-    run_whole(server.kind.name, lambda: open_engine(server.url), pipeline, named, strike)
-    for name in names:
-        _delete(server, name)
+def test_the_whole_run(server, pipeline):
+    begin, strike = f"gate-{uuid.uuid4().hex[:8]}", _restarts(server, 0).get("strike")
+    run_whole(server.kind.name, lambda: open_engine(server.url), pipeline, f"{begin}-{{}}".format, strike)
+    for action in ("refuse", "cap"):
+        _delete(server, f"{begin}-{action}")
 
 
-def test_patterns_do_not_find_the_index_of_intents(server, index, pipeline):
-    engine = open_engine(server.url)
-    ensure_index(engine, index, pipeline.recipe())
+def test_patterns_do_not_find_the_index_of_intents(engine, index, pipeline):
     with Gate(engine, index, pipeline=pipeline) as gate:
         gate.add({"id": "a", "body": " ".join(f"word{number}" for number in range(60))})
     assert intents_name(index) not in [info.name for info in engine.indices("*")]
     with Gate(engine, index, pipeline=pipeline) as gate:
         assert gate.sweep() == 0
-    engine.close()
 
 
-def test_the_processor_fails_copies_on_their_way_through_a_pipeline(server, index):
-    uniqueness = {"uniqueness": {"index": index, "engine": server.url, "policy": "tag"}}
-    plain = make_pipeline()
-    pipeline = Pipeline.from_json(
-        {"processors": [{"supershingle": {"fields": ["body"]}}, uniqueness]}, plain.scheme
-    )
-    engine = open_engine(server.url)
-    ensure_index(engine, index, replace(pipeline.recipe(), groups=True))
+def test_the_processor_fails_copies_on_their_way_through_a_pipeline(server, engine, index, pipeline):
+    def unique(**policy):
+        uniqueness = {"uniqueness": {"index": index, "engine": server.url, **policy}}
+        processors = [{"supershingle": {"fields": ["body"]}}, uniqueness]
+        return Pipeline.from_json({"processors": processors}, pipeline.scheme)
+
     body = " ".join(f"word{number}" for number in range(60))
-    documents = [{"_id": id_, "body": body} for id_ in "ab"]
-    first, second = pipeline.run_block(documents)
+    first, second = unique(policy="tag").run_block([{"_id": id_, "body": body} for id_ in "ab"])
     assert first.document["_dedup"]["group"] == second.document["_dedup"]["group"]
-    refusing = {"uniqueness": {"index": index, "engine": server.url}}
-    strict = Pipeline.from_json(
-        {"processors": [{"supershingle": {"fields": ["body"]}}, refusing]}, plain.scheme
-    )
-    (outcome,) = strict.run_block([{"_id": "c", "body": body}])
+    (outcome,) = unique().run_block([{"_id": "c", "body": body}])
     assert "it resembles" in outcome.failure.reason
     assert engine.get(index, "c") is None
-    engine.close()
 
 
-def test_tasks_of_an_event_loop_decide_beside_a_blocking_gate(server, index, pipeline):
-    blocking = open_engine(server.url)
-    ensure_index(blocking, index, replace(pipeline.recipe(), groups=True))
+def test_tasks_of_an_event_loop_decide_beside_a_blocking_gate(server, engine, index, pipeline):
     bodies = [" ".join(f"w{kind}x{number}" for number in range(80)) for kind in range(6)]
 
     policy = Policy("cap", most=2)
@@ -140,29 +94,26 @@ def test_tasks_of_an_event_loop_decide_beside_a_blocking_gate(server, index, pip
 
     async def run():
         async with (
-            awaited_engine(blocking) as engine,
-            await AsyncGate.open(engine, index, policy, pipeline=pipeline) as gate,
+            open_async_engine(server.url) as awaited,
+            await AsyncGate.open(awaited, index, policy, pipeline=pipeline) as gate,
         ):
             told = await asyncio.gather(*(gate.add_all([one]) for one in given))
         with pytest.raises(EngineError, match="closed: open another"):
             await gate.add_all(given[:1])
         return [verdict.status for (verdict,) in told]
 
-    with Gate(blocking, index, policy, pipeline=pipeline) as beside:
+    with Gate(engine, index, policy, pipeline=pipeline) as beside:
         assert beside.add({"id": "0-first", "body": bodies[0]}).status == "accepted"
         statuses = asyncio.run(run())
         assert statuses.count("accepted") == 11
         assert beside.add_all([{"id": "5-last", "body": bodies[5]}])[0].status == "refused"
-    blocking.close()
 
 
 @pytest.mark.parametrize("awaited", [False, True], ids=["blocking", "awaited"])
-def test_texts_decide_what_fingerprints_leave_in_doubt(server, index, pipeline, awaited):
+def test_texts_decide_what_fingerprints_leave_in_doubt(server, engine, index, pipeline, awaited):
     one, other = moved_words()
-    engine = open_engine(server.url)
-    ensure_index(engine, index, pipeline.recipe())
     given = [{"id": "one", "body": one}, {"id": "other", "body": other}]
-    told = asyncio.run(_one_by_one(engine, index, given)) if awaited else _blocking(engine, index, given)
+    told = asyncio.run(_one_by_one(server, index, given)) if awaited else _blocking(engine, index, given)
     assert [verdict.status for verdict in told] == ["accepted", "refused"]
     assert told[1].like.similarity >= 0.8
     assert told[1].like.likeness < pipeline.scheme.decision.min_resemblance
@@ -174,7 +125,6 @@ def test_texts_decide_what_fingerprints_leave_in_doubt(server, index, pipeline, 
     assert [match.id for match in found["text"]] == ["other"]
     assert found["text"][0].similarity == pytest.approx(told[1].like.similarity)
     assert not found["signature"]
-    engine.close()
 
 
 def _blocking(engine, index, given):
@@ -182,19 +132,19 @@ def _blocking(engine, index, given):
         return [verdict for one in given for verdict in gate.add_all([one])]
 
 
-async def _one_by_one(engine, index, given):
-    async with awaited_engine(engine) as awaited, await AsyncGate.open(awaited, index) as gate:
+async def _one_by_one(server, index, given):
+    async with open_async_engine(server.url) as awaited, await AsyncGate.open(awaited, index) as gate:
         return [verdict for one in given for verdict in await gate.add_all([one])]
 
 
-def test_an_awaited_gate_before_an_alias_notices_that_it_means_another_index(server, engine, pipeline):
+def test_an_awaited_gate_before_an_alias_notices_that_it_means_another_index(server, gated, pipeline):
     def alias_of(index: str) -> None:
         server.ask("POST", "/_aliases", {"actions": [{"add": {"index": index, "alias": f"{old}-alias"}}]})
 
     async def run() -> None:
         policy = Policy("refuse")
         async with (
-            awaited_engine(engine) as awaited,
+            open_async_engine(server.url) as awaited,
             await AsyncGate.open(awaited, f"{old}-alias", policy, pipeline=pipeline) as gate,
         ):
             assert (await gate.add({"id": "a", "body": "What somebody has told"})).status == "accepted"
@@ -203,6 +153,6 @@ def test_an_awaited_gate_before_an_alias_notices_that_it_means_another_index(ser
             with pytest.raises(EngineError, match=f"now means {new}, as"):
                 await gate.add({"id": "b", "body": "Something else that nobody has told"})
 
-    with gated_index(engine, pipeline, "old", {}) as old, gated_index(engine, pipeline, "new", {}) as new:
+    with gated() as old, gated() as new:
         alias_of(old)
         asyncio.run(run())

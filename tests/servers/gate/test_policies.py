@@ -4,11 +4,8 @@ import random
 from dataclasses import replace
 
 import pytest
-from support.gate.crashes import make_pipeline
-from support.gate.indices import gated_index
 from support.gate.moved import moved_words
 
-from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, Refused
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.numbering import Numbering
@@ -26,20 +23,9 @@ _FIELDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def pipeline():
-    return make_pipeline()
-
-
 @pytest.fixture
-def engine(server):
-    with open_engine(server.url) as opened:
-        yield opened
-
-
-@pytest.fixture
-def index(engine, pipeline):
-    with gated_index(engine, pipeline, "mixed", _FIELDS, refresh_interval="-1") as name:
+def index(gated):
+    with gated(_FIELDS, refresh_interval="-1") as name:
         yield name
 
 
@@ -122,7 +108,6 @@ def test_numbers_at_insert_compare_values_of_a_scope_as_the_index_has_them(
 def test_texts_of_several_shards_and_routings_decide_when_groups_are_made_anew(
     engine, index, pipeline, linkage
 ):
-
     texts = moved_words()
     outcomes = pipeline.run_block([{"_id": f"{at}", "body": texts[at % 2]} for at in range(8)])
     sources = [{k: v for k, v in one.document.items() if k != "_id"} for one in outcomes]
