@@ -93,13 +93,6 @@ def _nested(fields):
     return {name: values if name == "supershingles" else values[0] for name, values in own.items()}
 
 
-def test_many_alike_hits_are_grouped_as_the_exhaustive_comparison_does():
-    made = [Spec(original=0, changed=30 + seed % 20, seed=seed) for seed in range(120)]
-    folded = collapse(hits_of(made), SCHEME)
-    assert [list(group.members) for group in folded.groups] == leader_groups(made)
-    assert 1 < len(folded.groups) < 120
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_among_many_alike_hits_length_language_scheme_and_signature_still_decide(seed):
     rng = random.Random(seed)
@@ -127,10 +120,6 @@ def test_a_list_longer_than_a_block_is_folded_as_one():
     assert folded.folded == 800
 
 
-def test_no_hits_make_no_groups():
-    assert collapse([], SCHEME).groups == ()
-
-
 CONNECTED = FoldOptions(linkage="connected")
 
 
@@ -155,21 +144,6 @@ def test_a_policy_chooses_among_all_members():
     made = [Spec(changed=50, seed=2, published=1), Spec(published=2), Spec(changed=50, seed=3, published=3)]
     options = FoldOptions(linkage="connected", representative=(Preference("newest", "published"),))
     assert collapse(hits_of(made), SCHEME, options).groups == ((2, (0, 1, 2)),)
-
-
-@given(
-    st.integers(1, 40).flatmap(
-        lambda n: st.tuples(st.just(n), st.lists(st.tuples(*[st.integers(0, n - 1)] * 2)))
-    )
-)
-def test_labels_are_the_least_items_of_the_components(drawn):
-    count, pairs = drawn
-    expected = list(range(count))
-    for _ in range(count):
-        for a, b in pairs:
-            expected[a] = expected[b] = min(expected[a], expected[b])
-    a, b = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
-    assert connected(a, b, count).tolist() == expected
 
 
 def test_a_chain_of_a_hundred_thousand_is_one_group():

@@ -81,16 +81,18 @@ def test_an_answer_that_has_all_it_may_have_is_untold_as_there_may_be_more(hits)
     assert size == len(several) + 1
 
 
-@pytest.mark.parametrize("more", [{"highlight": {"fields": {"title": {}}}}, {"script_fields": {}}])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"highlight": {"fields": {"title": {}}}},
+        {"script_fields": {}},
+        {"query": {"match": {"title": {"query": "страница", "_name": "by title"}}}},
+    ],
+)
 def test_the_query_stays_where_the_page_depends_on_it(more):
-    request = SeqNoFetch({"query": _QUERY, **more}, 1, "_dedup").request([_read(1)], None)
-    assert request["query"]["bool"]["must"] == [_QUERY]
-
-
-def test_a_named_query_stays():
-    query = {"match": {"title": {"query": "страница", "_name": "by title"}}}
-    request = SeqNoFetch({"query": query}, 1, "_dedup").request([_read(1)], None)
-    assert request["query"]["bool"]["must"] == [query]
+    body = {"query": _QUERY, **more}
+    request = SeqNoFetch(body, 1, "_dedup").request([_read(1)], None)
+    assert request["query"]["bool"]["must"] == [body["query"]]
 
 
 def test_hits_come_in_the_order_asked_for_without_what_finding_them_needed():

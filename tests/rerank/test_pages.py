@@ -117,13 +117,3 @@ def test_the_total_of_groups_is_exact_at_the_end_and_else_called_an_estimate(lib
     assert part["dedup"]["groups_total"]["relation"] == "estimate"
     assert "window" in part["dedup"]["groups_total"]["method"]
     assert 0.5 * expected < part["dedup"]["groups_total"]["value"] <= 60
-
-
-@pytest.mark.parametrize("cap", [20, 25, 31])
-def test_where_groups_do_not_fill_the_page_so_many_hits_are_read_and_no_more(library, cap):
-    fewest = min(range(len(library.lists)), key=lambda at: len(leader_groups(library.lists[at][:cap])))
-    options = FoldOptions(window=10, max_window=cap)
-    told = FoldedSearch(library.engine, SCHEME).search("pages", library.body(fewest, size=10), options)[
-        "dedup"
-    ]
-    assert (told["window"], told["stopped_by"]) == (cap, "window_cap")

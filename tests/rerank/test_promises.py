@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.hits import BITS, SCHEME, VALUES, hits_of, match, specs
+from support.hits import BITS, SCHEME, VALUES, match
 from support.servers.choose import examples
 
 from shinglefold.rerank import FoldedSearch, FoldOptions, Preference, collapse
@@ -61,24 +61,6 @@ def test_ten_thousand_random_windows_fold_as_the_exhaustive_comparison_and_miss_
         apart += len(groups)
     assert folded > windows
     assert apart > windows
-
-
-@given(specs, POLICIES, st.sampled_from(["leader", "connected"]))
-@settings(max_examples=examples(100), deadline=None)
-def test_hits_without_signature_and_text_stay_separate(made, representative, linkage):
-    options = FoldOptions(representative=representative, linkage=linkage)
-    groups = collapse(hits_of(made), SCHEME, options).groups
-    alone = {place for place, spec in enumerate(made) if not spec.signed and not spec.digest}
-    for group in groups:
-        assert len(group.members) == 1 or not alone & set(group.members)
-
-
-@given(specs, POLICIES)
-@settings(max_examples=examples(100), deadline=None)
-def test_no_member_is_of_another_scheme_than_the_one_shown(made, representative):
-    for group in collapse(hits_of(made), SCHEME, FoldOptions(representative=representative)).groups:
-        shown = made[group.representative]
-        assert all(made[place].scheme == shown.scheme for place in group.members)
 
 
 @given(LISTS, st.integers(1, 25), st.sampled_from([5, 17, 200]), POLICIES)

@@ -12,29 +12,50 @@ def shown(made, **options):
     return [group.representative for group in collapse(hits_of(made), SCHEME, FoldOptions(**options)).groups]
 
 
-def test_hits_without_a_signature_stay_separate():
-    folded = collapse(hits_of([Spec(signed=False)] * 5), SCHEME)
-    assert len(folded.groups) == 5
-    assert folded.counts.unsigned == 5
+#: By rule: the hits, the options, and who is shown.
+_CASES = {
+    "an empty digest is no text": (
+        [Spec(signed=False, digest="x"), Spec(signed=False, digest="x"), Spec(signed=False)],
+        {},
+        [0, 2],
+    ),
+    "an equal text decides": ([Spec(digest="x"), Spec(original=1, digest="x", shingles=9000)], {}, [0]),
+    "texts of two schemes": ([Spec(digest="x"), *[Spec(digest="x", scheme="sf1-old")] * 2], {}, [0, 1]),
+    "lengths": ([Spec(shingles=100), Spec(shingles=200)], {}, [0, 1]),
+    "any length": ([Spec(shingles=100), Spec(shingles=200)], {"min_length_ratio": 0.0}, [0]),
+    "hosts": (
+        [Spec(host="a"), Spec(host="b"), Spec(host="a"), Spec(host=None), Spec(host=None, digest="x")],
+        {"scope": (Scope("host"),)},
+        [0, 1, 3, 4],
+    ),
+    "whole numbers of two indices": (
+        [Spec(host=host) for host in (5, 5.0, 5.5, 2**53, float(2**53))],
+        {"scope": (Scope("host"),)},
+        [0, 2, 3],
+    ),
+    "a time span to the one shown": (
+        [Spec(published=0), Spec(published=80), Spec(published=150), Spec(published=None)],
+        {"scope": (Scope("published", within=100.0),)},
+        [0, 2, 3],
+    ),
+    "several scopes": (
+        [Spec(host="a", published=0), Spec(host="a", published=900), Spec(host="a", published=10)],
+        {"scope": (Scope("host"), Scope("published", 100.0))},
+        [0, 1],
+    ),
+}
+
+
+@pytest.mark.parametrize(("made", "options", "expected"), _CASES.values(), ids=_CASES)
+def test_who_is_shown_where_hits_stay_separate(made, options, expected):
+    assert shown(made, **options) == expected
 
 
 def test_hits_without_any_fingerprint_stay_separate():
     folded = collapse(
         [{"_id": "1", "_source": {"title": "a"}}, {"_id": "2"}, {"_id": "3", "fields": {}}], SCHEME
     )
-    assert len(folded.groups) == 3
-    assert folded.counts.unsigned == 3
-
-
-def test_equal_digests_fold_without_a_signature_but_empty_ones_do_not():
-    assert shown([Spec(signed=False, digest="x"), Spec(signed=False, digest="x"), Spec(signed=False)]) == [
-        0,
-        2,
-    ]
-
-
-def test_equal_digests_fold_whatever_the_signatures_say():
-    assert shown([Spec(original=0, digest="x"), Spec(original=1, digest="x", shingles=9000)]) == [0]
+    assert (len(folded.groups), folded.counts.unsigned) == (3, 3)
 
 
 def test_different_schemes_are_never_compared_but_counted():
@@ -43,20 +64,10 @@ def test_different_schemes_are_never_compared_but_counted():
     assert folded.counts.other_schemes == {"sf1-old": 2}
 
 
-def test_equal_digests_of_different_schemes_stay_apart_and_of_one_other_scheme_fold():
-    made = [Spec(digest="x"), Spec(digest="x", scheme="sf1-old"), Spec(digest="x", scheme="sf1-old")]
-    assert shown(made) == [0, 1]
-
-
 def test_languages_are_counted_and_keep_no_hits_apart():
     made = [Spec(lang="ru"), Spec(lang="uk"), Spec(lang="ru"), Spec(original=1, lang="ru")]
     assert collapse(hits_of(made), SCHEME).counts.languages == {"ru": 3, "uk": 1}
     assert shown(made) == [0, 3]
-
-
-def test_a_much_longer_text_is_no_duplicate():
-    assert shown([Spec(shingles=100), Spec(shingles=200)]) == [0, 1]
-    assert shown([Spec(shingles=100), Spec(shingles=200)], min_length_ratio=0.0) == [0]
 
 
 @pytest.mark.parametrize(
@@ -81,21 +92,6 @@ def test_a_damaged_fingerprint_counts_as_unreadable_and_folds_with_nothing(part,
     assert folded.counts.unreadable == 1
 
 
-def test_a_host_scope_folds_only_within_a_host_and_never_without_one():
-    made = [Spec(host="a"), Spec(host="b"), Spec(host="a"), Spec(host=None), Spec(host=None, digest="x")]
-    assert shown(made, scope=(Scope("host"),)) == [0, 1, 3, 4]
-
-
-def test_a_number_is_the_same_where_one_index_has_whole_ones_and_another_has_not():
-    made = [Spec(host=5), Spec(host=5.0), Spec(host=5.5), Spec(host=2**53), Spec(host=float(2**53))]
-    assert shown(made, scope=(Scope("host"),)) == [0, 2, 3]
-
-
-def test_a_time_span_scope_holds_for_each_member_and_the_one_shown():
-    made = [Spec(published=0), Spec(published=80), Spec(published=150), Spec(published=None)]
-    assert shown(made, scope=(Scope("published", within=100.0),)) == [0, 2, 3]
-
-
 def test_dates_may_be_iso_text():
     hits = hits_of([Spec(), Spec(), Spec()])
     for hit, date in zip(
@@ -104,11 +100,6 @@ def test_dates_may_be_iso_text():
         hit["fields"]["published"] = [date]
     scope = (Scope.parse("published:1d"),)
     assert [g.members for g in collapse(hits, SCHEME, FoldOptions(scope=scope)).groups] == [(0, 1), (2,)]
-
-
-def test_several_scopes_must_all_hold():
-    made = [Spec(host="a", published=0), Spec(host="a", published=900), Spec(host="a", published=10)]
-    assert shown(made, scope=(Scope("host"), Scope("published", 100.0))) == [0, 1]
 
 
 def test_asking_for_nothing_is_refused_because_it_would_fold_everything():
