@@ -112,11 +112,6 @@ def test_dead_letters_are_not_mixed_into_a_source(run):
     assert (replayed.code, "leave --dead-letters out" in replayed.err) == (2, True)
 
 
-@pytest.mark.parametrize(("text", "code"), [("", 1), ("{broken\n", 1), ("\n\n", 1)])
-def test_nothing_to_index_is_a_failure(run, text, code):
-    assert run("index", "-", "--workers", 1, stdin=text).code == code
-
-
 def test_another_scheme_is_refused_and_recreate_starts_afresh(run):
     source = _write("a.jsonl", {"id": "1", "body": _TEXT})
     assert run("index", source, "--workers", 1).code == 0

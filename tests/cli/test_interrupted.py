@@ -85,13 +85,15 @@ def test_a_demo_leaves_nothing_behind(start, tmp_path: Path, number, code):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_sigterm_ends_a_command_quietly(start):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_command_quietly(start, number, code):
     command = start("groups", "--pairs", "-")
     command.stdin.write("\n" * (1 << 20))
     command.stdin.flush()
-    command.send_signal(signal.SIGTERM)
+    # More blank lines than a pipe holds: the command is reading them.
+    command.send_signal(number)
     out, err = command.communicate(timeout=_PATIENCE)
-    assert (command.returncode, out, err) == (143, "", "")
+    assert (command.returncode, out, err) == (code, "", "")
 
 
 @pytest.mark.parametrize(("number", "code", "word"), [(2, 130, "interrupted"), (15, 143, "terminated")])

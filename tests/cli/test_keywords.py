@@ -1,13 +1,25 @@
 """Indices without supershingles: pages fold as ever, and what needs supershingles says so first of all."""
 
+import shutil
+from pathlib import Path
+
 import pytest
+
+from shinglefold.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def made(examples_file, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("keywords")
+    where = ("site", "--engine", str(folder))
+    assert main(["setup", *where, "--no-keywords"]) == 0
+    assert main(["index", str(examples_file), "--index", *where, "--workers", "1"]) == 0
+    return folder
 
 
 @pytest.fixture
-def site(run, examples_file) -> str:
-    assert run("setup", "site", "--no-keywords", "--engine", "here").code == 0
-    ran = run("index", examples_file, "--index", "site", "--engine", "here", "--workers", 1)
-    assert ran.code == 0
+def site(made) -> str:
+    shutil.copytree(made, "here")
     return "site"
 
 
@@ -17,10 +29,10 @@ def page(run, index: str, *more: object) -> list[tuple[str, int]]:
     return [(hit["_id"], hit["inner_hits"]["duplicates"]["hits"]["total"]["value"]) for hit in hits]
 
 
-def test_a_page_folds_as_it_does_with_them(run, site, examples_file):
-    run("index", examples_file, "--index", "whole", "--engine", "here", "--workers", 1)
+def test_a_page_folds_as_it_does_with_them(run, site, engine_folder):
     found = page(run, site)
-    assert found == page(run, "whole")
+    shutil.copytree(engine_folder / "pages", "here/pages")
+    assert found == page(run, "pages")
     assert max(copies for _, copies in found) > 3
 
 

@@ -1,7 +1,6 @@
 """What holds for all commands: help, version, errors, exit codes, pipes and interrupts."""
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,15 +11,6 @@ import shinglefold
 from shinglefold.cli.main import asks_for_json, cli
 
 _COMMAND = [sys.executable, "-c", "import sys; from shinglefold.cli.main import main; sys.exit(main())"]
-_HEAVY = (
-    "rich",
-    "tantivy",
-    "pymorphy3",
-    "rapidfuzz",
-    "shinglefold.canon",
-    "shinglefold.sketch",
-    "shinglefold.ingest",
-)
 
 
 def test_version_tells_package_and_scheme_algorithm(run):
@@ -51,17 +41,6 @@ def test_every_command_has_help_with_examples(run, name):
     assert long.code == 0
     assert "Examples:\n  " in long.out
     assert f"shinglefold {name}" in long.out.split("Examples:")[1]
-
-
-def test_help_loads_no_heavy_part():
-    asked = (
-        "import sys; from shinglefold.cli.main import main; main(['--help']); "
-        "sys.stderr.write(repr(list(sys.modules)))"
-    )
-    loaded = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stderr
-    assert "'click'" in loaded
-    for name in _HEAVY:
-        assert f"'{name}'" not in loaded
 
 
 @pytest.mark.parametrize(
@@ -139,25 +118,6 @@ def test_a_closed_pipe_ends_a_command_quietly(examples_file):
     assert command.stderr.read() == b""
     assert command.wait() == 141
     command.stderr.close()
-
-
-def test_ctrl_c_ends_a_command_quietly():
-    # Shells start background jobs with Ctrl-C ignored, and what ignores it starts others that do.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    command = subprocess.Popen(
-        [*_COMMAND, "groups", "--pairs", "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    signal.signal(signal.SIGINT, before)
-    assert command.stdin is not None
-    # More blank lines than a pipe holds: once all are written, the command is reading them.
-    command.stdin.write(b"\n" * (1 << 20))
-    command.stdin.flush()
-    command.send_signal(signal.SIGINT)
-    out, err = command.communicate(timeout=120)
-    assert (command.returncode, out, err) == (130, b"", b"")
 
 
 def test_output_without_a_terminal_has_no_colours(run):

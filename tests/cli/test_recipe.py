@@ -250,16 +250,6 @@ def test_fields_can_be_named_and_one_that_no_document_has_is_told(run):
     assert "to take it from there: shinglefold setup b --field headline --field content" in ran.err
 
 
-def test_pairs_tells_that_the_text_is_elsewhere_and_the_remedy_finds_pairs(run):
-    given = lines(5, title="headline", body="content") + lines(5, title="headline", body="content").replace(
-        "page-", "copy-"
-    )
-    ran = run("groups", "--pairs", "-", stdin=given)
-    assert "warning: no document has the fields title, body" in ran.err
-    (again,) = run_hints(run, ran.err, stdin=given)
-    assert "page-0\tcopy-0\t1.0000" in again.out
-
-
 def test_an_index_not_made_for_fingerprints_is_told_with_the_way_there(run):
     with opened() as engine:
         engine.create_index("plain", {"properties": {}}, {})

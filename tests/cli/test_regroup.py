@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 
 import pytest
 
@@ -10,8 +11,8 @@ from shinglefold.model.recipe import Recipe
 
 
 @pytest.fixture
-def site(run, examples_file) -> str:
-    assert run("index", examples_file, "--index", "site", "--engine", "here", "--workers", 1).code == 0
+def site(engine_folder) -> str:
+    shutil.copytree(engine_folder / "pages", "here/site")
     return "site"
 
 
@@ -19,15 +20,6 @@ def regroup(run, *more: object) -> dict:
     ran = run("regroup", "site", "--engine", "here", "--json", *more)
     assert (ran.code, ran.err) == (0, "")
     return ran.json()
-
-
-def test_an_index_without_numbers_says_how_to_get_them(run, site):
-    ran = run("regroup", site, "--engine", "here")
-    assert ran.code == 2
-    commands = "shinglefold setup site --groups --engine here && shinglefold regroup site --engine here"
-    assert commands in ran.err
-    for line in commands.split(" && "):
-        assert run(*line.split()[1:]).code == 0
 
 
 def test_groups_are_made_told_and_found_again(run, site):

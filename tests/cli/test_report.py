@@ -6,12 +6,21 @@ from typing import Any
 
 import pytest
 
+from shinglefold.cli.main import main
 
-def test_the_report_of_the_example_site(run, examples_file):
-    run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
-    ran = run("report", "site", "--engine", "here", "--page", "report.html", "--most", 3)
+
+@pytest.fixture(scope="module")
+def site(examples_file, tmp_path_factory) -> tuple[str, ...]:
+    """The arguments that name an index of the examples with groups."""
+    where = ("site", "--engine", str(tmp_path_factory.mktemp("report")))
+    assert main(["index", str(examples_file), "--index", *where, "--groups", "--workers", "1"]) == 0
+    return where
+
+
+def test_the_report_of_the_example_site(run, site):
+    ran = run("report", *site, "--page", "report.html", "--most", 3)
     assert (ran.code, ran.err) == (0, "")
-    told = run("report", "site", "--engine", "here", "--json", "--most", 3).json()
+    told = run("report", *site, "--json", "--most", 3).json()
     assert told["documents"] == 166
     assert f"{told['groups']:,} groups" in ran.out
     assert told["copies"] == 166 - told["groups"] == sum(one["copies"] for one in told["months"])
@@ -21,45 +30,32 @@ def test_the_report_of_the_example_site(run, examples_file):
     assert Path("report.html").read_text("utf-8").startswith("<!doctype html>")
 
 
-def test_an_index_without_numbers_says_how_to_get_them(run, examples_file):
-    run("index", examples_file, "--index", "site", "--engine", "here", "--workers", 1)
-    ran = run("report", "site", "--engine", "here")
-    assert ran.code == 2
-    assert (
-        "shinglefold setup site --groups --engine here && shinglefold regroup site --engine here" in ran.err
-    )
-
-
-def test_a_page_that_can_not_be_written_is_told(run, examples_file):
-    run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
-    ran = run("report", "site", "--engine", "here", "--page", "no/such/folder.html")
+def test_a_page_that_can_not_be_written_is_told(run, site):
+    ran = run("report", *site, "--page", "no/such/folder.html")
     assert ran.code == 1
     assert "cannot write no/such/folder.html" in ran.err
 
 
-def test_a_field_that_no_document_can_have_is_told_with_the_nearest(run, examples_file):
-    run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
+def test_a_field_that_no_document_can_have_is_told_with_the_nearest(run, site):
     for option in ("--host-field", "--date-field", "--title-field"):
-        ran = run("report", "site", "--engine", "here", option, "titel")
+        ran = run("report", *site, option, "titel")
         assert ran.code == 2
         assert "'titel'" in ran.err
         assert "'title'" in ran.err
 
 
-def test_a_page_takes_the_place_of_a_page_and_of_nothing_else(run, examples_file):
-    run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
+def test_a_page_takes_the_place_of_a_page_and_of_nothing_else(run, site):
     Path("notes.md").write_text("dear")
-    ran = run("report", "site", "--engine", "here", "--page", "notes.md")
+    ran = run("report", *site, "--page", "notes.md")
     assert (ran.code, Path("notes.md").read_text()) == (2, "dear")
     assert "notes.md holds something else" in ran.err
     for _ in range(2):
-        assert run("report", "site", "--engine", "here", "--page", "report.html").code == 0
+        assert run("report", *site, "--page", "report.html").code == 0
     assert not list(Path.cwd().glob("*.part"))
 
 
-def test_a_report_of_files_is_that_of_an_index_of_them(run, examples_file):
-    run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
-    stored = run("report", "site", "--engine", "here", "--json", "--most", 100).json()
+def test_a_report_of_files_is_that_of_an_index_of_them(run, site, examples_file):
+    stored = run("report", *site, "--json", "--most", 100).json()
     told = run("report", examples_file, "--json", "--most", 100, "--page", "report.html").json()
     for name in ("documents", "groups", "shared", "copies", "sizes", "languages", "months", "linkage"):
         assert told[name] == stored[name], name

@@ -52,31 +52,6 @@ def test_pages_follow_one_another_without_overlap(search):
     assert " 3. " in search("вода", "--size", 2, "--from", 2).out
 
 
-def test_the_representative_can_be_chosen(search):
-    dates = {article["id"]: article["date"] for article in articles()}
-    for policy, best in (("newest:date", max), ("oldest:date", min)):
-        (hit,) = search("закроют", "мост", "--size", 1, "--representative", policy, "--json").json()["hits"][
-            "hits"
-        ]
-        members = [one["_id"] for one in hit["inner_hits"]["duplicates"]["hits"]["hits"]]
-        assert len(members) > 1
-        assert dates[hit["_id"]] == best(dates[member] for member in members)
-
-
-def test_scope_resemblance_and_linkage_decide_what_folds(search):
-    def folded(*options: object) -> int:
-        return search("мост", *options, "--json").json()["dedup"]["folded"]
-
-    assert 0 < folded("--scope", "host") < folded()
-    assert folded("--min-resemblance", 0.99) < folded() <= folded("--linkage", "connected")
-
-
-def test_members_and_window_are_bounded_as_asked(search):
-    found = search("мост", "--members", 1, "--window", 5, "--max-window", 10, "--json").json()
-    assert all(len(hit["inner_hits"]["duplicates"]["hits"]["hits"]) <= 2 for hit in found["hits"]["hits"])
-    assert found["dedup"]["window"] <= 10
-
-
 def test_fields_and_order_can_be_told(search):
     titled = search("мост автобус", "--field", "title", "--no-fold", "--json").json()
     everywhere = search("мост автобус", "--no-fold", "--json").json()

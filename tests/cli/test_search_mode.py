@@ -2,11 +2,19 @@
 
 import pytest
 
+from shinglefold.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def groups_folder(examples_file, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("groups")
+    assert main(["index", str(examples_file), "--engine", str(folder), "--groups", "--workers", "1"]) == 0
+    return folder
+
 
 @pytest.fixture
-def grouped(run, examples_file, tmp_path):
-    assert run("index", examples_file, "--engine", tmp_path / "store", "--groups", "--workers", 1).code == 0
-    return lambda *arguments: run("search", *arguments, "--engine", tmp_path / "store")
+def grouped(run, groups_folder):
+    return lambda *arguments: run("search", *arguments, "--engine", groups_folder)
 
 
 def test_documents_indexed_with_groups_are_collapsed_by_the_engine(grouped):

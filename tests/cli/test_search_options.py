@@ -122,18 +122,3 @@ def test_an_ended_point_in_time_says_how_to_go_on(search):
     ended = search("вода", "--cursor", cursor)
     assert ended.code == 1
     assert "renew" in ended.err
-
-
-def test_supershingles_and_lengths_can_be_asked_for(search):
-    def folded(*options: object) -> int:
-        return search("мост", *options, "--json").json()["dedup"]["folded"]
-
-    assert folded("--min-shared", 21) < folded()
-    assert folded("--min-length-ratio", 1) < folded()
-
-
-def test_fields_of_members_can_be_chosen(search):
-    (hit,) = search("закроют", "мост", "--size", 1, "--member-field", "host", "--json").json()["hits"]["hits"]
-    assert "title" in hit["_source"]
-    members = hit["inner_hits"]["duplicates"]["hits"]["hits"]
-    assert all(member["_source"].keys() == {"host"} for member in members)

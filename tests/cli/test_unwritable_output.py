@@ -36,9 +36,7 @@ def _into_a_full_disk(*arguments: str, **environment: str) -> tuple[int, str]:
     ("arguments", "unbuffered"),
     [
         (_TEXTS, ""),
-        ([*_TEXTS, "--json"], ""),
         (_TEXTS, "1"),
-        (["info", "--json"], "1"),
         (["--help"], "1"),
         (["search", "--help"], ""),
     ],

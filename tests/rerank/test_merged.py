@@ -1,12 +1,18 @@
-"""Hits merged from several searches and several indices, and hits ranked by anything but one score."""
+"""Hits merged from several searches, partial answers, and clients of a native collapse."""
 
+import json
 import random
+from collections.abc import Iterator
+from http.server import HTTPServer
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.hits import SCHEME, Spec, fingerprint_of, hits_of, leader_groups, specs, split
+from support.hits import SCHEME, Spec, fingerprint_of, hits_of, ids, leader_groups, specs, split
+from support.programs import run_node
 from support.servers.choose import examples
+from support.serving import Quiet, serving
 
 from shinglefold.contracts.engine import Capabilities
 from shinglefold.engines.embedded import EmbeddedEngine
@@ -175,3 +181,207 @@ def test_hits_that_bring_no_fingerprints_are_told(caplog):
     collapse(bare[:1], SCHEME)
     collapse([*hits_of([Spec(original=0)]), *bare], SCHEME)
     assert not caplog.text
+
+
+_LACKS = {
+    "a shard that failed": {"_shards": {"total": 1, "successful": 0, "skipped": 0, "failed": 1}},
+    "too little time": {"timed_out": True},
+}
+
+
+class Lacking:
+    """A real engine whose answers say that they lack something."""
+
+    can = Capabilities()
+
+    def __init__(self, engine, lacks):
+        self.engine, self.lacks = engine, lacks
+
+    def __getattr__(self, name):
+        return getattr(self.engine, name)
+
+    def search(self, index, body, *more):
+        return self.engine.search(index, body, *more) | self.lacks
+
+
+@pytest.mark.parametrize("lacks", _LACKS.values(), ids=_LACKS)
+def test_what_ends_before_the_page_is_full_ended_with_a_partial_answer(library, lacks):
+    body = library.body(3, size=60, ext={"dedup": {"cursor": True}})
+    answer = FoldedSearch(Lacking(library.engine, lacks), SCHEME).search("pages", body)
+    told = answer["dedup"]
+    assert (told["stopped_by"], told["groups_total"]["relation"]) == ("partial_answer", "gte")
+    assert told["partial"]
+    assert told["cursor"] is None
+    assert {
+        hit["inner_hits"]["duplicates"]["hits"]["total"]["relation"] for hit in answer["hits"]["hits"]
+    } == {"gte"}
+
+
+@pytest.mark.parametrize("lacks", _LACKS.values(), ids=_LACKS)
+def test_an_answer_with_all_the_hits_that_were_asked_for_is_read_on_from(library, lacks):
+    groups = leader_groups(library.lists[3])
+    folded = FoldedSearch(Lacking(library.engine, lacks), SCHEME)
+    answer = folded.search("pages", library.body(3, size=len(groups) - 1), FoldOptions(window=5))
+    assert ids(answer["hits"]["hits"]) == [f"3-{group[0]}" for group in groups[:-1]]
+    assert answer["dedup"]["stopped_by"] == "page_full"
+
+
+class LackingMembers(Lacking):
+    """The same, whose searches for members alone lack something."""
+
+    def search(self, index, body, *more):
+        return self.engine.search(index, body, *more)
+
+    def msearch(self, searches):
+        return [answer | self.lacks for answer in self.engine.msearch(searches)]
+
+
+@pytest.mark.parametrize("lacks", _LACKS.values(), ids=_LACKS)
+def test_members_that_lack_something_are_told(library, lacks):
+    body = library.body(3, size=5, ext={"dedup": {"inner_hits": {"name": "all", "size": 3}}})
+    whole = FoldedSearch(library.engine, SCHEME).search("pages", body)
+    answer = FoldedSearch(LackingMembers(library.engine, lacks), SCHEME).search("pages", body)
+    assert ids(answer["hits"]["hits"]) == ids(whole["hits"]["hits"])
+    assert "partial" not in whole["dedup"]
+    assert answer["dedup"]["partial"]
+
+
+class Sharded:
+    """A real engine whose answers say how many shards gave them; it keeps what it was asked."""
+
+    def __init__(self, engine, shards):
+        self.engine, self.shards, self.asked = engine, shards, []
+
+    def __getattr__(self, name):
+        return getattr(self.engine, name)
+
+    def search(self, index, body, **more):
+        self.asked.append(body)
+        answer = self.engine.search(index, body, **more)
+        return {**answer, "_shards": {"total": self.shards, "successful": self.shards}}
+
+
+@pytest.mark.parametrize(("shards", "told_apart"), [(1, False), (2, True), (3, True)])
+def test_hits_of_several_shards_are_asked_for_by_index_and_routing_too(library, shards, told_apart):
+    engine = Sharded(library.engine, shards)
+    FoldedSearch(engine, SCHEME).search("pages", library.body(0, size=5))
+    read, fetched, *_ = map(json.dumps, engine.asked)
+    assert "_routing" not in read
+    assert '"0-0"' in fetched
+    assert ("_routing" in fetched) == told_apart
+
+
+JS = Path(__file__).parent / "js"
+
+
+class Folding(Quiet):
+    """Answers a search with a folded page; anything else with who it is."""
+
+    search: FoldedSearch
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        answer = self.search.search(self.path.split("/")[1], body)
+        del answer["dedup"]
+        self._send(answer)
+
+    def do_GET(self):
+        self._send(
+            {"version": {"number": "9.2.4", "build_flavor": "default"}, "tagline": "You Know, for Search"}
+        )
+
+    def _send(self, answer):
+        text = json.dumps(answer).encode()
+        self.send_response(200)
+        asked = self.headers.get("Accept") or ""
+        self.send_header("Content-Type", asked if "vnd.elasticsearch" in asked else "application/json")
+        self.send_header("X-Elastic-Product", "Elasticsearch")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+
+@pytest.fixture(scope="module")
+def url(library) -> Iterator[str]:
+    handler = type("Handler", (Folding,), {"search": FoldedSearch(library.engine, SCHEME)})
+    with serving(HTTPServer(("127.0.0.1", 0), handler)) as url:
+        yield url
+
+
+@pytest.fixture
+def body(library):
+    ours = {"members": 100, "explain": True}
+    return library.body(2, size=7, _source=["title"], ext={"dedup": ours}, track_total_hits=True)
+
+
+@pytest.fixture
+def expected(library):
+    return [[f"2-{rank}" for rank in group] for group in leader_groups(library.lists[2])[:7]]
+
+
+def test_the_clients_of_opensearch_read_it(url, body, expected):
+    from opensearchpy import OpenSearch, Search
+    from opensearchpy.helpers.response import Response
+
+    with OpenSearch(url) as client:
+        raw = client.search(index="pages", body=body)
+        assert _read(raw) == expected
+        _attributes(Response(Search(), raw), expected)
+        # Their own query builder sends the request and wraps the answer by itself.
+        built = Search(using=client, index="pages").update_from_dict(body)
+        _attributes(built.execute(), expected)
+
+
+def test_the_clients_of_elasticsearch_read_it(url, body, expected):
+    from elastic_transport import ObjectApiResponse
+    from elasticsearch import Elasticsearch
+    from elasticsearch.dsl import Search
+    from elasticsearch.dsl.response import Response
+
+    with Elasticsearch(url) as client:
+        answer = client.perform_request(
+            "POST",
+            "/pages/_search",
+            body=body,
+            headers={"Content-Type": "application/json", "Accept": "application/json"},
+        )
+        assert isinstance(answer, ObjectApiResponse)
+        assert _read(answer.body) == expected
+        _attributes(Response(Search(), answer.body), expected)
+        typed = client.search(index="pages", size=7, query=body["query"], sort=body["sort"])
+        assert isinstance(typed, ObjectApiResponse)
+        assert [hit["_id"] for hit in typed["hits"]["hits"]] == [group[0] for group in expected]
+
+
+def _read(answer):
+    """The ids of each group, the hit shown first, as one reads them out of a collapsed answer."""
+    groups = []
+    for hit in answer["hits"]["hits"]:
+        inner = hit["inner_hits"]["duplicates"]["hits"]
+        assert inner["total"] == {"value": len(inner["hits"]), "relation": "eq"}
+        assert inner["hits"][0]["_source"] == hit["_source"]
+        groups.append([member["_id"] for member in inner["hits"]])
+    return groups
+
+
+def _attributes(response, expected):
+    """The same through the attributes of a response class."""
+    assert response.success()
+    assert response.hits.total.value == 60
+    assert [hit.meta.id for hit in response] == [group[0] for group in expected]
+    for hit, group in zip(response, expected, strict=True):
+        inner = hit.meta.inner_hits.duplicates
+        assert inner.hits.total.value == len(group)
+        assert [member.meta.id for member in inner] == group
+        assert inner[0].title == hit.title
+
+
+def test_a_javascript_client_reads_it(url, library, body, expected):
+    told = json.loads(run_node(JS, "read_collapse.js", url, "pages", json.dumps(body)))
+    assert [hit["id"] for hit in told["read"]] == [group[0] for group in expected]
+    assert [[member[1] for member in hit["members"]] for hit in told["read"]] == expected
+    assert [hit["group"] for hit in told["read"]] == [len(group) for group in expected]
+    assert all(hit["members"][0][2] == hit["title"] for hit in told["read"])
+    assert told["total"] == {"value": 60, "relation": "eq"}
+    plain = library.engine.search("pages", library.body(2))
+    assert told["keys"] == sorted(plain)

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 from support.forgeries import GENUINE, OTHER, SEAL, forgeries
-from support.hits import SCHEME, Spec, fingerprint_of, split
+from support.hits import SCHEME, Spec, find_similar, fingerprint_of, split
 
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.model.values import Fingerprint
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
@@ -99,3 +99,36 @@ def test_an_index_sealed_otherwise_is_refused(engine, index, seal, said):
     assert page["dedup"].keys() >= folded["dedup"].keys()
     assert page["dedup"]["mode"] == "unfolded"
     assert said in page["dedup"]["mode_reason"]
+
+
+@pytest.fixture
+def one_index(tmp_path) -> Iterator[EmbeddedEngine]:
+    with EmbeddedEngine(tmp_path, split) as one_index:
+        one_index.create_index("pages", recipe_mappings(replace(default_recipe(SCHEME), sealed=SEAL.id)), {})
+        written = [SEAL.sealed(GENUINE), *forgeries(), SEAL.sealed(GENUINE)]
+        one_index.bulk(
+            {"_index": "pages", "_id": str(rank), "_source": {"_dedup": one.to_field()}}
+            for rank, one in enumerate(written)
+        )
+        one_index.refresh("pages")
+        yield one_index
+
+
+def test_only_genuine_copies_are_found_and_forged_ones_are_counted(one_index):
+    last = str(len(forgeries()) + 1)
+    page = find_similar(one_index, "pages", "0", seal=SEAL)
+    assert [match.id for match in page.matches] == [last]
+    assert page.unreadable > 0
+    # A text that is not stored gets the seal of whoever has the key.
+    assert {match.id for match in find_similar(one_index, "pages", GENUINE, seal=SEAL).matches} == {"0", last}
+
+
+def test_a_forged_document_has_no_copies(one_index):
+    for rank in range(1, len(forgeries()) + 1):
+        with pytest.raises(InputError, match=r"no supershingles|seal of the index"):
+            find_similar(one_index, "pages", str(rank), seal=SEAL)
+
+
+def test_without_the_key_nothing_is_compared(one_index):
+    with pytest.raises(ConfigError, match="SHINGLEFOLD_SEAL_KEY"):
+        find_similar(one_index, "pages", "0")
