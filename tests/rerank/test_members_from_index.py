@@ -1,6 +1,7 @@
 """Members that the query did not find: copies from anywhere in the index, counted and attached."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from support.hits import SCHEME, fingerprint_of, split
@@ -10,7 +11,7 @@ from support.taps import Tapped
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import mappings
-from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
 
 #: What the query finds: every tenth page.
 FOUND = set(range(0, COUNT, 10))
@@ -66,6 +67,20 @@ def test_copies_that_the_query_does_not_find_are_attached_and_counted(engine):
         assert new["hits"][: len(old["hits"])] == old["hits"]
     assert told["dedup"]["from_index"] == {"members": len(claimed), "incomplete": 0}
     assert len(claimed) > 20
+
+
+def test_a_request_may_return_the_field_of_a_scope(engine):
+    shown = {"docvalue_fields": ["host"]}
+    search, options = FoldedSearch(engine, SCHEME), replace(FROM_INDEX, scope=(Scope("host"),))
+    plain, told = (search.search("pages", {**body(), **more}, options) for more in ({}, shown))
+    assert told["dedup"]["from_index"] == plain["dedup"]["from_index"]
+    hosts = [
+        (hit["fields"]["host"], one["fields"]["host"])
+        for hit in told["hits"]["hits"]
+        for one in hit["inner_hits"]["duplicates"]["hits"]["hits"]
+    ]
+    assert hosts
+    assert all(one == other for one, other in hosts)
 
 
 def test_where_there_are_more_candidates_than_are_looked_at_that_is_told(engine, monkeypatch):

@@ -17,6 +17,14 @@ from shinglefold.rerank.request.bodies import (
     window_fields,
 )
 
+
+def test_tuples_are_read_as_the_lists_that_clients_send():
+    body = {"query": {"bool": {"must": ({"term": {"a": 1}},)}}, "sort": ({"date": "desc"},)}
+    read, options = split_request({**body, "ext": {"dedup": {"scope": ("host",)}}})
+    assert read == {"query": {"bool": {"must": [{"term": {"a": 1}}]}}, "sort": [{"date": "desc"}]}
+    assert FoldOptions.parse(options).scope[0].field == "host"
+
+
 HITS = [{"_index": "a", "_id": "1"}, {"_index": "b", "_id": "2"}]
 
 

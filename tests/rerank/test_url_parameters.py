@@ -42,6 +42,14 @@ def test_keywords_and_an_object_mean_the_same(library, folded):
         assert answer["hits"] == plain["hits"]
 
 
+def test_none_means_that_a_parameter_is_not_given(library, folded, tapped):
+    body = library.body(0)
+    plain = folded.search("pages", body)
+    none = folded.search("pages", body, params={"preference": None}, routing=None, size=None, q=None)
+    assert none["hits"] == plain["hits"]
+    assert given(tapped, "search") == [None] * 4
+
+
 def test_under_a_point_in_time_only_opening_it_says_where(library, folded, tapped):
     options = FoldOptions(window=5, max_window=60)
     folded.search("pages", library.body(0, size=20), options, **HARMLESS)
