@@ -4,11 +4,12 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import Any
 
-from shinglefold.contracts.engine import JSON, Document, Engine
+from shinglefold.contracts.engine import JSON, Document
 from shinglefold.documents import MISSING, RAW_BUDGET, blocks, get, put, too_long, values_at, weight
-from shinglefold.errors import InputError
+from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.field_statistics import FieldWatch
 from shinglefold.ingest.pipeline.steps import raw_fields
@@ -19,17 +20,26 @@ from shinglefold.model.stored_fingerprint import overwrite_refusal, without_fing
 from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import expected
 from shinglefold.rerank import Scope
+from shinglefold.rerank.hits import moment
+from shinglefold.rerank.index_fields import definition_of, unreadable_dates
 from shinglefold.rerank.similar import QueryDocument
 
+_FLAGS = {"true": True, "false": False, "": False}
 _log = logging.getLogger("shinglefold.api")
-#: The most documents of one id that are fetched.
-_SAME_ID = 10
 
 
 def query_document(
-    pipeline: Pipeline, recipe: Recipe, document: Mapping[str, Any], scopes: Sequence[Scope]
+    pipeline: Pipeline,
+    recipe: Recipe,
+    document: Mapping[str, Any],
+    scopes: Sequence[Scope],
+    mappings: Sequence[JSON],
 ) -> QueryDocument:
-    """Return a document with the fingerprint that it would have; see ``FoldedIndex.query_document``."""
+    """Return a document with the fingerprint that it would have; see ``FoldedIndex.query_document``.
+
+    Args:
+        mappings: those of the indices; they say which values of a document a scope has.
+    """
     (outcome,) = pipeline.run([dict(document)])
     if outcome.document is None:
         reason = outcome.failure.reason if outcome.failure else "the pipeline drops it"
@@ -38,32 +48,44 @@ def query_document(
     fingerprint = Fingerprint.from_field(stored[0]) if stored else None
     if fingerprint is None or not fingerprint.digest:
         raise InputError(f"the document has no text in {', '.join(recipe.fields)}, the fields of the index")
-    values = {scope.field: values_at(outcome.document, scope.field) for scope in scopes}
+    values = {scope.field: _scope_values(outcome.document, scope, mappings) for scope in scopes}
     shown = without_markup(outcome.document, recipe.fields)
     text = joined_text(shown, recipe.fields, True) or ""
     return QueryDocument(fingerprint, values, text=text)
 
 
-def stored_hit(engine: Engine, name: str, wanted: str | tuple[str, str]) -> JSON:
-    """Return the hit of a stored document of an index; see ``FoldedIndex.stored_hit``."""
-    named = (None, wanted) if isinstance(wanted, str) else wanted
-    if not isinstance(named, tuple) or len(named) != 2 or not isinstance(named[1], str):
-        raise expected("wanted", "an id as text, or (index, id)", wanted)
-    index, id_ = named
-    body = {"query": {"ids": {"values": [id_]}}, "size": _SAME_ID}
-    hits: list[JSON] = engine.search(name, body)["hits"]["hits"]
-    found = [hit for hit in hits if index is None or hit["_index"] == index]
-    if not found:
-        raise InputError(f"no document {id_!r} in the index {index or name!r}")
-    if len(found) > 1:
-        names = ", ".join(sorted({hit["_index"] for hit in found}))
-        raise InputError(f"there are several documents {id_!r} (in {names}); name one by (index, id)")
-    return found[0]
+def _scope_values(document: Document, scope: Scope, mappings: Sequence[JSON]) -> list[Any]:
+    """Return the values of a scope as the index would have them.
+
+    Raises:
+        ConfigError: they can't be known before the document is stored.
+    """
+    defined = [one for each in mappings if (one := definition_of(each, scope.field)) is not None]
+    if not defined:
+        return values_at(document, scope.field)
+    path, node = defined[0]
+    obstacle = "a normalizer" if node.get("normalizer") else ""
+    unreadable = unreadable_dates(mappings, [scope.field])
+    if unreadable and scope.within is not None:
+        obstacle = f"the format {node.get('format')}"
+    if obstacle:
+        raise ConfigError(
+            f"the scope {scope.field!r} has {obstacle}, so that its values can't be compared before the "
+            "document is stored: store it, and give its id"
+        )
+    values = values_at(document, path)
+    if node.get("type") == "boolean":
+        return [_FLAGS.get(value, value) if isinstance(value, str) else value for value in values]
+    if node.get("type") == "date" and scope.within is None and not unreadable:
+        # As engines return doc values.
+        dates = [datetime.fromtimestamp(when, UTC) for one in values if (when := moment(one)) is not None]
+        return [one.isoformat(timespec="milliseconds").replace("+00:00", "Z") for one in dates]
+    return values
 
 
 def named_searches(name: str, bodies: Iterable[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the searches of ``FoldedIndex.msearch``, each with the name of the index."""
-    if isinstance(bodies, str | Mapping):
+    if isinstance(bodies, str | bytes | Mapping) or not isinstance(bodies, Iterable):
         raise expected("bodies", "a list of search requests", bodies)
     return [(name, body) for body in bodies]
 

@@ -11,7 +11,6 @@ from shinglefold.api.documents import (
     named_searches,
     query_document,
     sign_documents,
-    stored_hit,
     text_watch,
     warn_of_unread,
 )
@@ -36,10 +35,13 @@ from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Scheme, thresholds
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint
+from shinglefold.options.validation import check_type
 from shinglefold.registry import check_versions
 from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
+from shinglefold.rerank.engine_calls import run
 from shinglefold.rerank.matching import MatchPage, MatchSearch
 from shinglefold.rerank.similar import QueryDocument, SimilarPage, SimilarSearch
+from shinglefold.rerank.similar.search import stored_document
 from shinglefold.settings import Settings
 
 if TYPE_CHECKING:
@@ -110,7 +112,9 @@ class FoldedIndex:
             ConfigError: a part of the request is not valid.
             EngineError: the engine refuses, or does not answer.
         """
-        return self._search.search(self.name, body or {}, self._fold, params=params, **parameters)
+        return self._search.search(
+            self.name, {} if body is None else body, self._fold, params=params, **parameters
+        )
 
     def pages(
         self,
@@ -120,7 +124,9 @@ class FoldedIndex:
         **parameters: Any,  # noqa: ANN401 - as the clients take them
     ) -> Iterator[JSON]:
         """Yield pages until the results end; no group is on two of them. See ``search``."""
-        return self._search.pages(self.name, body or {}, self._fold, params=params, **parameters)
+        return self._search.pages(
+            self.name, {} if body is None else body, self._fold, params=params, **parameters
+        )
 
     def msearch(self, bodies: Iterable[Mapping[str, Any]]) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several requests, or the error of that one. See ``search``."""
@@ -295,13 +301,10 @@ class FoldedIndex:
         return verdicts
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Delete documents by their ids and return how many there were.
-
-        Raises:
-            EngineError: one could not be deleted.
-        """
+        """Delete documents by their ids, return how many there were; raise ``EngineError`` if one stays."""
         if isinstance(ids, str):
             ids = [ids]
+        check_type("ids", ids, Sequence, "a list of strings")
         if not ids:
             return 0
         # Documents are found by a search, which needs a refresh to show the newest ones.
@@ -408,15 +411,12 @@ class FoldedIndex:
         Raises:
             InputError: the pipeline fails on it, drops it, or finds no text.
         """
-        return query_document(self.pipeline, self.recipe, document, scopes)
+        mappings = list(self.engine.all_mappings(self.name).values()) if scopes else []
+        return query_document(self.pipeline, self.recipe, document, scopes, mappings)
 
     def stored_hit(self, wanted: str | tuple[str, str]) -> JSON:
-        """Return the hit of a stored document.
-
-        Raises:
-            InputError: there is none, or there are several.
-        """
-        return stored_hit(self.engine, self.name, wanted)
+        """Return the hit of a stored document; raise ``InputError`` if there is none, or several."""
+        return run(self.engine, stored_document(self.name, wanted, {}))
 
     @cached_property
     def _watch(self) -> IndexWatch:

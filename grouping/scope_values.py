@@ -13,7 +13,8 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.documents import as_text, values_at
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.rerank.hits import field_values
-from shinglefold.rerank.index_fields import definition_of, is_nested
+from shinglefold.rerank.index_fields import definition_of, is_nested, unreadable_dates
+from shinglefold.rerank.request.hit_parts import with_doc_values
 
 Form = Callable[[Any], Any]
 #: The limit of bytes of a term, in any index.
@@ -185,14 +186,6 @@ def _kind(node: Mapping[str, Any], path: str) -> str:
 
 
 _DATE_TYPES = ("date", "date_nanos")
-#: Formats that ``moment`` reads: ISO 8601, or milliseconds since 1970.
-_FORMATS = (
-    None,
-    "strict_date_optional_time||epoch_millis",
-    "strict_date_optional_time",
-    "strict_date_optional_time_nanos||epoch_millis",
-    "epoch_millis",
-)
 
 
 def date_doc_values(several: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[JSON]:
@@ -201,14 +194,11 @@ def date_doc_values(several: Iterable[Mapping[str, Any]], names: Sequence[str]) 
     A field is left out if a mapping has another type for it: read such a field from ``_source``.
     """
     mappings = list(several)
-    return [request for name in dict.fromkeys(names) if (request := _date_doc_value(mappings, name))]
+    dates = [name for name in dict.fromkeys(names) if _is_date(mappings, name)]
+    return with_doc_values({}, dates, unreadable_dates(mappings, dates))
 
 
-def _date_doc_value(several: Sequence[Mapping[str, Any]], name: str) -> JSON:
+def _is_date(several: Sequence[Mapping[str, Any]], name: str) -> bool:
     found = [one[1] for mappings in several if (one := definition_of(mappings, name)) is not None]
-    if not found or any(
-        one.get("type") not in _DATE_TYPES or one.get("doc_values") is False for one in found
-    ):
-        return {}
-    readable = all(one.get("format") in _FORMATS for one in found)
-    return {"field": name} if readable else {"field": name, "format": "strict_date_time"}
+    dates = (one.get("type") in _DATE_TYPES and one.get("doc_values") is not False for one in found)
+    return bool(found) and all(dates)

@@ -43,6 +43,15 @@ _SEVERAL = frozenset(
     {"multi_match", "query_string", "simple_query_string", "combined_fields", "more_like_this"}
 )
 _ONE = ("field", "default_field")
+_DATES = ("date", "date_nanos")
+#: Formats of dates whose doc values ``moment`` reads: ISO 8601, or milliseconds since 1970.
+_READABLE = (
+    None,
+    "strict_date_optional_time||epoch_millis",
+    "strict_date_optional_time",
+    "strict_date_optional_time_nanos||epoch_millis",
+    "epoch_millis",
+)
 #: Seconds after which the mappings of an index are read again, as other processes change them, too.
 _VALID_SECONDS = 10.0
 #: When this process last changed a recipe.
@@ -150,6 +159,21 @@ def source_of(several: Iterable[Mapping[str, Any]], name: str) -> str:
     """Return the field in which documents have the values of a field; itself if no mapping has it."""
     found = (definition_of(mappings, name) for mappings in several)
     return next((one[0] for one in found if one is not None), name)
+
+
+def unreadable_dates(several: Iterable[Mappings], names: Iterable[str]) -> frozenset[str]:
+    """Return those of some fields that are dates in another format than ``moment`` reads, in some index.
+
+    A field that is of another type in one of the indices is left out: it takes no format of dates.
+    """
+    mappings = list(several)
+    return frozenset(name for name in names if _is_unreadable_date(mappings, name))
+
+
+def _is_unreadable_date(several: Sequence[Mappings], name: str) -> bool:
+    found = [one[1] for mappings in several if (one := definition_of(mappings, name)) is not None]
+    formats = {one.get("format") for one in found}
+    return all(one.get("type") in _DATES for one in found) and not formats <= set(_READABLE)
 
 
 def paths(mappings: Mapping[str, Any], prefix: str = "") -> Iterable[str]:

@@ -44,6 +44,7 @@ from shinglefold.rerank.index_fields import (
     mappings_of_each,
     named_fields,
     text_fields_of,
+    unreadable_dates,
 )
 from shinglefold.rerank.request.arguments import key_name, skips_exactly, sort_keys
 from shinglefold.rerank.request.fold_options import FoldOptions
@@ -89,6 +90,7 @@ class IndexFacts:
     ``signing``: the parts of the mappings that tell how texts were signed.
     ``settled``: whether the mappings were just read again, so that hits contradict nothing.
     ``inexact``: sort keys by which servers may skip hits, of those that searches had.
+    ``dates``: those of ``fields`` that are dates in a format that folding can't read.
     ``pipeline``: the default search pipeline of the index; {} if there is none, or it can't be read.
     """
 
@@ -102,6 +104,7 @@ class IndexFacts:
     seen: set[str] = field(default_factory=set)
     signing: Sequence[Mappings] = ()
     inexact: set[str] = field(default_factory=set)
+    dates: frozenset[str] = frozenset()
     pipeline: Mapping[str, Any] = field(default_factory=dict)
     read: float = field(default_factory=monotonic)
     settled: bool = False
@@ -259,6 +262,7 @@ class IndexKnowledge:
             facts.fields = wanted if len(before) > _MOST_KNOWN else wanted | before
             # The types of other sort keys may have changed.
             facts.fields = {name for name in facts.fields if not name.startswith(_SORT)} | sort_name(body)
+            facts.dates = unreadable_dates(found.values(), facts.fields)
             facts.inexact = set() if _skips_exactly(found, body) else sort_name(body)
         return facts
 

@@ -6,6 +6,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from shinglefold.documents import plain_text
 from shinglefold.errors import ConfigError, ShinglefoldError
 from shinglefold.registry import REPRESENTATIVES, load_plugin
 from shinglefold.rerank.hits import Hit, field_values, moment
@@ -101,12 +102,17 @@ def _prefer(preference: Preference) -> RepresentativePolicy:
     positions = {value: place for place, value in reversed(list(enumerate(preference.values)))}
 
     def cost(one: Candidate) -> int:
-        return min(
-            (positions.get(str(value), len(positions)) for value in field_values(one.hit, field)),
-            default=len(positions),
-        )
+        spellings = {text for value in field_values(one.hit, field) for text in _spellings(value)}
+        return min((positions.get(text, len(positions)) for text in spellings), default=len(positions))
 
     return RepresentativePolicy(cost, (field,))
+
+
+def _spellings(value: object) -> tuple[str, ...]:
+    """Return a value as text, as users may write it: 5.0 or 5, True or true."""
+    if isinstance(value, bool):
+        return str(value), str(value).lower()
+    return str(value), plain_text(value)
 
 
 def _shortest_url(preference: Preference) -> RepresentativePolicy:

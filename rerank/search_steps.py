@@ -1,6 +1,6 @@
 """The steps of a folded search: the knowledge of the index, the page, and the fallback if it can't fold."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -227,7 +227,7 @@ class SearchSteps(Generic[Driven]):
         body, options = request.body, request.options
         pipeline = yield from self._pipeline(body, facts)
         if read_completely(body):
-            _check_forms(body, window_fields(options, facts.dedup, True))
+            _check_forms(body, window_fields(options, facts.dedup, True), facts.dates & options.date_fields)
         reading_of = partial(
             WindowReader,
             request,
@@ -367,12 +367,12 @@ class SearchSteps(Generic[Driven]):
         return (yield from read_page(reading, cursor, key))
 
 
-def _check_forms(body: Mapping[str, Any], fields: Sequence[str]) -> None:
+def _check_forms(body: Mapping[str, Any], fields: Sequence[str], dates: Container[str]) -> None:
     """Refuse a request that returns a field of folding in another form than its stored values."""
-    if (name := in_other_form(body, fields)) is not None:
+    if (name := in_other_form(body, fields, dates)) is not None:
         raise Unfoldable(
             ConfigError(
-                f"folding reads {name}, which the request returns in a format or by a script of that name, "
-                "and its hits are read once: leave the format out, or explain, named queries and inner hits"
+                f"folding reads {name}, which the request returns in another form, by a format or a script, "
+                "and its hits are read once: leave it out, or explain, named queries and inner hits"
             )
         )

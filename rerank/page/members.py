@@ -14,6 +14,7 @@ from shinglefold.rerank.page.fetch import HitsVanished
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits, read_source_filter
 from shinglefold.rerank.request.bodies import hits_query, narrowable, without_unwanted_id
+from shinglefold.rerank.request.hit_parts import wants_field, with_doc_values
 from shinglefold.rerank.request.url_parameters import KEY as PIPELINE
 from shinglefold.rerank.request.url_parameters import NONE
 from shinglefold.rerank.similar.decision import CandidateDecision, TextSource, decide_by_texts
@@ -124,7 +125,7 @@ def with_copies(
     Cost: two requests: the keywords of the representatives, and one ``_msearch`` for the copies.
     """
     documents = yield from _query_documents(reading, groups)
-    found = yield from _find_copies(reading, documents)
+    found = yield from _with_shown_fields(reading, (yield from _find_copies(reading, documents)))
     known = {identity(hit) for hit in reading.hits}
     result, added = [], 0
     for hit, copies in zip(page, found, strict=True):
@@ -200,10 +201,13 @@ def _find_copies(reading: WindowReader, documents: Sequence[QueryDocument | None
 def _copies_body(reading: WindowReader, query: JSON) -> JSON:
     """Return the search for copies; they have the parts that the request returns of its hits."""
     shown = {name: reading.body[name] for name in _SHOWN if name in reading.body}
-    fields = [
-        *decisive_fields(reading.field, reading.options.scope),
-        *(reading.body.get("docvalue_fields") or ()),
-    ]
+    decisive = decisive_fields(reading.field, reading.options.scope)
+    if _is_read_twice(reading):
+        # Engines return the values of both reads as one list.
+        shown = {name: value for name, value in shown.items() if name != "fields"}
+        fields = with_doc_values({}, decisive, reading.dates)
+    else:
+        fields = with_doc_values(reading.body, decisive, reading.dates)
     return {
         "query": query,
         "size": _CANDIDATES,
@@ -214,6 +218,34 @@ def _copies_body(reading: WindowReader, query: JSON) -> JSON:
         # A copy is shown only if the pipeline would find it.
         **({} if reading.pipeline is None else {PIPELINE: reading.pipeline.window}),
     }
+
+
+def _is_read_twice(reading: WindowReader) -> bool:
+    """Return whether the request returns a field by which copies are decided."""
+    decisive = decisive_fields(reading.field, reading.options.scope)
+    return any(wants_field(reading.body, name) for name in decisive)
+
+
+def _with_shown_fields(reading: WindowReader, copies: Sequence[_Copies]) -> Steps[list[_Copies]]:
+    """Return copies with the fields that the request returns, fetched again if they decided, too."""
+    every = [one for own in copies for one in own.hits]
+    if not every or not _is_read_twice(reading):
+        return list(copies)
+    parts = ("fields", "docvalue_fields")
+    wanted = {name: reading.body[name] for name in parts if name in reading.body}
+    fields: dict[object, JSON] = {}
+    for begin in range(0, len(every), _AT_ONCE):
+        part = every[begin : begin + _AT_ONCE]
+        body = {"query": hits_query(part, reading.shards), "size": len(part), "track_total_hits": False}
+        body |= {} if reading.pipeline is None else {PIPELINE: NONE}
+        answer = yield Call("search", reading.under_pit({**body, **wanted, "_source": False}))
+        refuse_small_windows(answer)
+        reading.record_response(answer)
+        fields |= {identity(hit): hit.get("fields", {}) for hit in answer["hits"]["hits"]}
+    return [
+        own._replace(hits=[one | {"fields": fields.get(identity(one), {})} for one in own.hits])
+        for own in copies
+    ]
 
 
 def _attach(reading: WindowReader, hit: JSON, copies: Sequence[JSON], *, complete: bool) -> JSON:

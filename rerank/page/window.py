@@ -116,6 +116,8 @@ class WindowReader:
         self._rank_window = rank_window(self.body)
         self._shared = Matcher.of(self.scheme, self.options).min_shared > 0
         self.fields = [] if self.facts is None else window_fields(self.options, self.field, self._shared)
+        known = frozenset[str]() if self.facts is None else self.facts.dates
+        self.dates = known & self.options.date_fields
         self._earlier: Sequence[Hit] = ()
         self._cap, self._after = self.options.max_window, dict[str, Any]()
         if self.cursor is not None:
@@ -355,7 +357,7 @@ class WindowReader:
 
     def _window(self, size: int) -> JSON:
         body = with_greater_k(self.body, size) if self.k_raised else with_rank_window(self.body, size)
-        window = window_body(body, size, self.fields, first=self.first is None)
+        window = window_body(body, size, self.fields, self.first is None, self.dates)
         if self.pipeline is not None:
             window[PIPELINE] = self.pipeline.complete if self.completely else self.pipeline.window
         return without_ids(window) if self.numbers else window

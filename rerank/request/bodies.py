@@ -1,6 +1,6 @@
 """The bodies of a search's requests: the window to fold, the page to fetch, their order and their depth."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from shinglefold.contracts.engine import JSON
@@ -14,6 +14,7 @@ from shinglefold.rerank.request.arguments import (
     key_name,
     sort_keys,
     window_keys,
+    with_lists,
 )
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.hit_parts import (
@@ -218,8 +219,7 @@ def split_request(body: Mapping[str, Any]) -> tuple[JSON, Mapping[str, Any]]:
     """
     if not isinstance(body, Mapping):
         raise ConfigError(f"expected a search request, an object, got {quote(body)}")
-    check_levels(body)
-    rest = dict(body)
+    rest = with_lists(body) if check_levels(body) else dict(body)
     given = rest.pop("ext", None)
     if not (given is None or isinstance(given, Mapping)):
         raise ConfigError(f'ext: expected an object, such as {{"dedup": {{…}}}}, got {quote(given)}')
@@ -272,10 +272,17 @@ def window_fields(options: FoldOptions, dedup: str, shared: bool) -> list[str]:
     return list(dict.fromkeys([*(f"{dedup}.{part}" for part in parts), *extra]))
 
 
-def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first: bool = True) -> JSON:
+def window_body(
+    body: Mapping[str, Any],
+    size: int,
+    fields: Sequence[str],
+    first: bool = True,
+    dates: Container[str] = (),
+) -> JSON:
     """Return the body that reads a window: the request's own hits in its own order, ``fields`` of each.
 
     If hits can't be fetched later as requested, they come with everything that the request returns of them.
+    ``dates``: fields that are read as ISO 8601.
     """
     complete = read_completely(body)
     left_out = (set() if complete else _PAGE_ONLY) | (set() if first else _ONCE)
@@ -302,9 +309,10 @@ def window_body(body: Mapping[str, Any], size: int, fields: Sequence[str], first
             **with_ids(window),
             **added,
             "size": size,
-            "docvalue_fields": with_doc_values(body, doc_values),
+            "docvalue_fields": with_doc_values(body, doc_values, dates),
         }
-    return {**window, "size": size, "_source": stored or False, "docvalue_fields": doc_values}
+    read = with_doc_values({}, doc_values, dates)
+    return {**window, "size": size, "_source": stored or False, "docvalue_fields": read}
 
 
 def read_completely(body: Mapping[str, Any]) -> bool:

@@ -229,6 +229,14 @@ class FoldOptions:
                 f"window {self.window} is above max_window {self.max_window}: lower it or raise the cap"
             )
 
+    @property
+    def date_fields(self) -> frozenset[str]:
+        """The fields whose values are read as dates."""
+        near = {scope.field for scope in self.scope if scope.within is not None}
+        return frozenset(
+            near | {one.field for one in self.representative if one.name in ("newest", "oldest")}
+        )
+
     @classmethod
     def parse(cls, given: Mapping[str, Any], base: "FoldOptions | None" = None) -> "FoldOptions":
         """Parse the JSON of ``ext.dedup``; other options are those of ``base``, else the defaults.

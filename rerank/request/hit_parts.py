@@ -5,7 +5,7 @@ with the window instead, or the fetch keeps the parts of the request that make t
 """
 
 from base64 import b64decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from json import loads
 from typing import Any
@@ -29,7 +29,8 @@ _BOUNDS = ("from", "size")
 _NOT_OF_COMPLETIONS = frozenset(
     {"aggs", "aggregations", "from", "search_after", "terminate_after", "profile", "slice"}
 )
-
+#: Reads the doc values of a date of any format as ISO 8601.
+ISO_DATE = "strict_date_time"
 #: Queries that may request inner hits.
 _WITH_INNER_HITS = {"nested", "has_child", "has_parent", "knn"}
 
@@ -124,21 +125,30 @@ def wants_field(body: Mapping[str, Any], field: str) -> bool:
     return wants_doc_value(body, field) or any(fnmatch(field, name) for name in _names(body.get("fields")))
 
 
-def in_other_form(body: Mapping[str, Any], fields: Sequence[str]) -> str | None:
-    """Return the first field that a request returns in a format, or as what a script makes; else None."""
+def in_other_form(body: Mapping[str, Any], fields: Sequence[str], dates: Container[str]) -> str | None:
+    """Return the first field that a request returns in a format, or as what a script makes; else None.
+
+    Args:
+        dates: fields whose mappings have a format that folding can't read.
+    """
     shown = [*(body.get("docvalue_fields") or ()), *(body.get("fields") or ())]
     formatted = [str(one.get("field")) for one in shown if isinstance(one, Mapping) and one.get("format")]
     made = body.get("script_fields") or ()
-    changed = (field for field in fields if field in made or any(fnmatch(field, name) for name in formatted))
+    changed = (
+        field
+        for field in fields
+        if field in made
+        or any(fnmatch(field, name) for name in formatted)
+        or (field in dates and wants_field(body, field))
+    )
     return next(changed, None)
 
 
-def with_doc_values(body: Mapping[str, Any], fields: Sequence[str]) -> list[Any]:
-    """Return the ``docvalue_fields`` of a request with further ones that it lacks."""
-    return [
-        *(body.get("docvalue_fields") or ()),
-        *(field for field in fields if not wants_doc_value(body, field)),
-    ]
+def with_doc_values(body: Mapping[str, Any], fields: Sequence[str], dates: Container[str] = ()) -> list[Any]:
+    """Return the ``docvalue_fields`` of a request with further ones that it lacks, ``dates`` as ISO 8601."""
+    lacking = [field for field in fields if not wants_doc_value(body, field)]
+    added = [{"field": name, "format": ISO_DATE} if name in dates else name for name in lacking]
+    return [*(body.get("docvalue_fields") or ()), *added]
 
 
 def without_fields(hit: JSON, body: Mapping[str, Any], added: Sequence[str]) -> JSON:

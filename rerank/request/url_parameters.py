@@ -139,7 +139,11 @@ class Parameters:
 
 
 def read_parameters(given: Mapping[str, Any]) -> Parameters:
-    """Parse URL parameters, named as in the engines' API or as their clients spell them."""
+    """Parse URL parameters, named as in the engines' API or as their clients spell them.
+
+    None means that a parameter is not given, as in the clients.
+    """
+    given = {name: value for name, value in given.items() if value is not None}
     named = {name.rstrip("_") if name in ("from_",) else name: value for name, value in given.items()}
     for name in ("source_includes", "source_excludes"):
         if name in named:

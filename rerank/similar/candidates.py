@@ -48,14 +48,14 @@ class PagePosition:
     def parse(cls, text: str, query: Mapping[str, Any]) -> "PagePosition":
         """Parse the text that ``to_text`` returns; refuse that of another document, or of other options."""
         try:
-            if len(text) > _LONGEST:
+            if not isinstance(text, str) or len(text) > _LONGEST:
                 raise ValueError
             name, after, last = json.loads(urlsafe_b64decode(text.encode("ascii")))
             if last is not None:
                 resemblance, index, id_, routing = last
                 last = float(resemblance), str(index), str(id_), str(routing)
             place = cls(None if after is None else tuple(after), last)
-        except (ValueError, TypeError, UnicodeEncodeError):
+        except (ValueError, TypeError, RecursionError):
             raise ConfigError("not a place in a list of copies; pass `next` of a page unchanged") from None
         if name != _name(query):
             raise ConfigError(

@@ -12,8 +12,15 @@ from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_options, check_str, expected
 from shinglefold.rerank.engine_calls import Call, Steps, run, run_async
 from shinglefold.rerank.fold.text_verification import TextStages
-from shinglefold.rerank.index_fields import IndexRecipes, SchemeOf, check_fields, check_scopes
+from shinglefold.rerank.index_fields import (
+    IndexRecipes,
+    SchemeOf,
+    check_fields,
+    check_scopes,
+    unreadable_dates,
+)
 from shinglefold.rerank.request.arguments import check_search_arguments
+from shinglefold.rerank.request.hit_parts import with_doc_values
 from shinglefold.rerank.similar.candidates import CandidateSearch, LookupResult, SimilarQuery, look_up
 from shinglefold.rerank.similar.decision import CandidateDecision
 from shinglefold.rerank.similar.query_document import QueryDocument, SimilarOptions, decisive_fields
@@ -106,7 +113,10 @@ class SimilarSteps(Generic[Driven]):
                 mappings=recipe.mappings.values(),
             )
         decision = CandidateDecision(scheme, chosen.folding(verify), recipe.field, self._seal, stage)
-        fetched = {"_source": False, "docvalue_fields": decisive_fields(recipe.field, chosen.scope)}
+        read = decisive_fields(recipe.field, chosen.scope)
+        near = [scope.field for scope in chosen.scope if scope.within is not None]
+        dates = unreadable_dates(recipe.mappings.values(), near)
+        fetched = {"_source": False, "docvalue_fields": with_doc_values({}, read, dates)}
         numbers = self._engine.can.seq_no
         candidates = CandidateSearch(index, chosen.size, chosen.window, chosen.max_window, numbers, fetched)
         return SimilarQuery(candidates, recipe, chosen, decision, self._seal, verify)
@@ -114,9 +124,15 @@ class SimilarSteps(Generic[Driven]):
     def _query_document(self, wanted: Wanted, query: SimilarQuery) -> Steps[QueryDocument]:
         if isinstance(wanted, Fingerprint | QueryDocument):
             return self._check_comparable(_as_query_document(wanted), query)
-        stored = yield from _fetch_document(wanted, query)
-        document = QueryDocument.of_hit(stored, query.recipe.field, query.options.scope)
-        stage = query.decision.stage
+        field, decision = query.recipe.field, query.decision
+        sources = [f"{field}.supershingles"]
+        sources += () if decision.stage is None else decision.stage.sources
+        values = query.candidates.fetched["docvalue_fields"]
+        shown: JSON = {"_source": sources, "docvalue_fields": values}
+        expects = "an id as text, (index, id), or a document with its text"
+        stored = yield from stored_document(query.candidates.index, wanted, shown, expects)
+        document = QueryDocument.of_hit(stored, field, query.options.scope)
+        stage = decision.stage
         text = "" if stage is None else stage.text_of(stored)
         own = stored.get("_source") or {}, document.print.stored_digest
         if stage is not None and stage.stale({"": own}):
@@ -157,35 +173,34 @@ def _as_query_document(wanted: object) -> QueryDocument:
     return QueryDocument(wanted)
 
 
-def _fetch_document(wanted: str | tuple[str, str], query: SimilarQuery) -> Steps[JSON]:
-    """Return a stored document with its fingerprint and the values of scopes.
+def stored_document(
+    name: str,
+    wanted: str | tuple[str, str],
+    shown: JSON,
+    expects: str = "an id as text, or (index, id)",
+) -> Steps[JSON]:
+    """Return the hit of a stored document of an index, with ``shown`` of it.
 
     It is fetched by a search, so that the caller sees no more than a search would show.
+
+    Raises:
+        InputError: there is none, or there are several.
     """
-    index, id_ = (None, wanted) if isinstance(wanted, str) else _index_and_id(wanted)
-    field = query.recipe.field
-    parts = [f"{field}.digest", f"{field}.signature", *(scope.field for scope in query.options.scope)]
-    body = {
-        "query": {"ids": {"values": [id_]}},
-        "size": _SAME_ID if index is None else _ALL,
-        "_source": [f"{field}.supershingles", *(stage.sources if (stage := query.decision.stage) else ())],
-        "docvalue_fields": parts,
-    }
-    answer = yield Call("search", (query.candidates.index, body))
+    if not isinstance(wanted, str | list | tuple) or (
+        not isinstance(wanted, str) and [*map(type, wanted)] != [str, str]
+    ):
+        raise expected("wanted", expects, wanted)
+    index, id_ = (None, wanted) if isinstance(wanted, str) else wanted
+    size = _SAME_ID if index is None else _ALL
+    answer = yield Call("search", (name, {"query": {"ids": {"values": [id_]}}, "size": size, **shown}))
     hits = [hit for hit in answer["hits"]["hits"] if index is None or hit["_index"] == index]
     if not hits:
-        where = query.candidates.index if index is None else index
+        where = name if index is None else index
         words = '; for a text that is not stored give a document, such as {"body": …}' if " " in id_ else ""
         raise InputError(f"no document {id_!r} in the index {where!r}, or searches do not see it yet{words}")
     if len(hits) > 1:
         raise _ambiguous(id_, hits)
     return hits[0]  # type: ignore[no-any-return]
-
-
-def _index_and_id(wanted: object) -> tuple[str, str]:
-    if not isinstance(wanted, list | tuple) or [*map(type, wanted)] != [str, str]:
-        raise expected("wanted", "an id as text, (index, id), or a document with its text", wanted)
-    return wanted[0], wanted[1]
 
 
 def _ambiguous(id_: str, hits: Sequence[JSON]) -> InputError:

@@ -2,6 +2,7 @@
 
 import inspect
 import pydoc
+from base64 import urlsafe_b64encode
 
 import pytest
 
@@ -11,6 +12,8 @@ from shinglefold.errors import ConfigError, IndexMissing, InputError, RecipeMism
 from shinglefold.examples import articles
 from shinglefold.grouping import Policy
 
+SAME = "Мост через реку закрыли на ремонт до конца лета, сообщил в понедельник мэр города."
+DEEP = urlsafe_b64encode(b"[" * 7000).decode()
 BRIDGE = {"query": {"match": {"title": "мост"}}, "size": 3}
 FAMILY = {f"ru-bridge-repair-{number}" for number in range(1, 6)}
 
@@ -310,3 +313,57 @@ def test_what_is_no_id_says_what_is_wanted(site, wanted, error, message):
     with pytest.raises(error) as told:
         site.similar(wanted)
     assert message in str(told.value)
+
+
+@pytest.mark.parametrize("body", [[], "", 0, False])
+def test_an_empty_value_that_is_no_request_is_refused(site, body):
+    for search in (site.search, lambda given: next(site.pages(given))):
+        with pytest.raises(ConfigError, match="expected a search request"):
+            search(body)
+
+
+@pytest.mark.parametrize("given", [None, 5, b"x"])
+def test_what_is_no_list_is_refused(site, given):
+    for method in (site.msearch, site.delete):
+        with pytest.raises(ConfigError, match="expected a list"):
+            method(given)
+
+
+@pytest.mark.parametrize("after", [DEEP, b"x", ["x"], 5], ids=["deep", "bytes", "list", "number"])
+def test_a_place_that_no_page_named_is_refused(site, after):
+    for find in (site.similar, site.matches):
+        with pytest.raises(ConfigError, match="pass `next` of a page unchanged"):
+            find({"body": SAME} if find == site.similar else SAME, after=after)
+
+
+@pytest.fixture(scope="module")
+def scoped(tmp_path_factory):
+    """An open index with the same text on two sites."""
+    properties = {
+        "host": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
+        "open": {"type": "boolean"},
+        "day": {"type": "date"},
+    }
+    folder = tmp_path_factory.mktemp("scoped")
+    shinglefold.setup(folder, "site", text=["body"], languages=["ru"], properties=properties)
+    with shinglefold.open(folder, "site") as index:
+        rows = [("1", "a.org", True, "2026-01-05"), ("2", "b.org", False, "2026-02-05")]
+        index.index(
+            {"id": one, "body": SAME, "host": host, "open": flag, "day": day} for one, host, flag, day in rows
+        )
+        yield index
+
+
+@pytest.mark.parametrize(
+    ("scope", "values"),
+    [
+        ("host.raw", {"host": "a.org"}),
+        ("open", {"open": "true"}),
+        ("open", {"open": True}),
+        ("day", {"day": "2026-01-05"}),
+        ("day", {"day": 1767571200000}),
+        ("day:7d", {"day": "2026-01-05T10:00:00"}),
+    ],
+)
+def test_a_document_has_the_values_of_scopes_that_the_index_would_have(scoped, scope, values):
+    assert [one.id for one in scoped.similar({"body": SAME, **values}, scope=scope).matches] == ["1"]

@@ -310,6 +310,12 @@ def test_a_policy_chooses(copies, representative, expected):
     assert shown(copies, representative) == expected
 
 
+@pytest.mark.parametrize(("value", "written"), [(4.0, "4"), (4.0, "4.0"), (4, "4"), (True, "true")])
+def test_a_preferred_number_or_flag_may_be_written_as_in_documents(copies, value, written):
+    copies[1]["fields"]["host"] = [value]
+    assert shown(copies, f"prefer:host=other,{written}") == 1
+
+
 def test_a_later_policy_decides_where_an_earlier_one_does_not(copies):
     assert shown(copies, "https_first", "shortest_url") == 2
     assert shown(copies, "shortest_url", "https_first") == 2

@@ -1,6 +1,7 @@
 """Members: in the engines' own form, and from anywhere in the index."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from support.hits import SCHEME, fingerprint_of, ids, split
@@ -10,7 +11,7 @@ from support.taps import Tapped
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import mappings
-from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
 
 EVERYONE = FoldOptions(members=60)
 
@@ -188,6 +189,20 @@ def test_where_there_are_more_candidates_than_are_looked_at_that_is_told(engine,
     totals = [hit["inner_hits"]["duplicates"]["hits"]["total"] for hit in told["hits"]["hits"]]
     relations = [total["relation"] for total in totals]
     assert 0 < told["dedup"]["from_index"]["incomplete"] == relations.count("gte")
+
+
+def test_a_request_may_return_the_field_of_a_scope(engine):
+    shown = {"docvalue_fields": ["host"]}
+    search, options = FoldedSearch(engine, SCHEME), replace(FROM_INDEX, scope=(Scope("host"),))
+    plain, told = (search.search("pages", {**body(), **more}, options) for more in ({}, shown))
+    assert told["dedup"]["from_index"] == plain["dedup"]["from_index"]
+    hosts = [
+        (hit["fields"]["host"], one["fields"]["host"])
+        for hit in told["hits"]["hits"]
+        for one in hit["inner_hits"]["duplicates"]["hits"]["hits"]
+    ]
+    assert hosts
+    assert all(one == other for one, other in hosts)
 
 
 def test_they_have_the_shape_of_members_and_say_that_the_query_did_not_find_them(engine):

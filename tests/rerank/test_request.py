@@ -21,6 +21,14 @@ from shinglefold.rerank.request.bodies import (
 )
 from shinglefold.rerank.request.url_parameters import read_parameters
 
+
+def test_tuples_are_read_as_the_lists_that_clients_send():
+    body = {"query": {"bool": {"must": ({"term": {"a": 1}},)}}, "sort": ({"date": "desc"},)}
+    read, options = split_request({**body, "ext": {"dedup": {"scope": ("host",)}}})
+    assert read == {"query": {"bool": {"must": [{"term": {"a": 1}}]}}, "sort": [{"date": "desc"}]}
+    assert FoldOptions.parse(options).scope[0].field == "host"
+
+
 HITS = [{"_index": "a", "_id": "1"}, {"_index": "b", "_id": "2"}]
 
 
@@ -257,6 +265,14 @@ def test_keywords_and_an_object_mean_the_same(library, folded):
     plain = folded.search("pages", body)
     for answer in (folded.search("pages", body, params=HARMLESS), folded.search("pages", body, **HARMLESS)):
         assert answer["hits"] == plain["hits"]
+
+
+def test_none_means_that_a_parameter_is_not_given(library, folded, tapped):
+    body = library.body(0)
+    plain = folded.search("pages", body)
+    none = folded.search("pages", body, params={"preference": None}, routing=None, size=None, q=None)
+    assert none["hits"] == plain["hits"]
+    assert given(tapped, "search") == [None] * 4
 
 
 def test_under_a_point_in_time_only_opening_it_says_where(library, folded, tapped):

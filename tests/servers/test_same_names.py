@@ -7,6 +7,7 @@ from itertools import islice
 
 import pytest
 
+import shinglefold
 from shinglefold.examples import articles
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.numbering import Numbering
@@ -67,6 +68,19 @@ def test_a_document_that_a_filter_hides_can_not_be_named(run, engine, alias, ser
     assert code == 1
     assert "no document of this id" in told
     assert SimilarSearch(engine).find(filtered, "a/page").matches == ()
+
+
+def test_a_document_of_one_of_many_indices_is_named_by_its_index(new_index, server):
+    names = [
+        new_index({"properties": {"body": {"type": "text"}}}, {"number_of_shards": 1}) for _ in range(12)
+    ]
+    for name in names:
+        shinglefold.setup(server.url, name, text=["body"])
+        with shinglefold.open(server.url, name) as index:
+            index.index([{"id": id_, "body": "Мост через реку закрыли на ремонт."} for id_ in ("same", name)])
+    with shinglefold.open(server.url, ",".join(names)) as index:
+        for name in names:
+            assert index.explain((name, "same"), name)["folds"]
 
 
 @pytest.fixture(scope="module")

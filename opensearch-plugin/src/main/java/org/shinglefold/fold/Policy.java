@@ -71,7 +71,7 @@ public record Policy(String name, String field, List<String> values) {
     }
 
     private int position(Object value) {
-        int at = values.indexOf(Values.text(value));
-        return at < 0 ? values.size() : at;
+        return Values.spellings(value).stream().mapToInt(values::indexOf).filter(at -> at >= 0).min()
+            .orElse(values.size());
     }
 }

@@ -39,6 +39,11 @@ final class Values {
         return value instanceof Double || value instanceof Float ? decimal(value.toString()) : String.valueOf(value);
     }
 
+    /** Returns a value as text, as users may write it: 5.0 or 5, True or true. */
+    static List<String> spellings(Object value) {
+        return List.of(text(value), value instanceof Boolean ? String.valueOf(value) : whole(value));
+    }
+
     /** Returns a number in Python's notation: whole ones end with .0, exponents begin at 1e16 and below 1e-4. */
     private static String decimal(String java) {
         BigDecimal number = new BigDecimal(java).stripTrailingZeros();

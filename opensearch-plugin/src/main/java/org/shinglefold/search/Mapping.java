@@ -32,6 +32,12 @@ record Mapping(String index, Map<String, Object> source, Scheme scheme, String p
         "strict_date_optional_time||epoch_millis", "epoch_millis"
     );
 
+    /** Formats of dates that are read: ISO 8601, or milliseconds since 1970. */
+    private static final Set<Object> READABLE = Set.of(
+        "strict_date_optional_time||epoch_millis", "strict_date_optional_time",
+        "strict_date_optional_time_nanos||epoch_millis", "epoch_millis"
+    );
+
     /** Parses a mapping, {@code null} for an index without one. Cost: some µs for each field. */
     static Mapping of(String index, CompressedXContent stored) {
         if (stored == null) {
@@ -110,6 +116,13 @@ record Mapping(String index, Map<String, Object> source, Scheme scheme, String p
         Object format = found.get("format");
         boolean exact = format == null || EXACT_FORMATS.contains(String.valueOf(format));
         return exact && EXACT.contains(String.valueOf(found.get("type"))) && !isNested(name);
+    }
+
+    /** Returns whether a field is a date in a format that folding does not read. */
+    boolean isUnreadableDate(String name) {
+        Map<String, Object> found = definition(name).orElse(Map.of());
+        Object format = found.get("format");
+        return String.valueOf(found.get("type")).startsWith("date") && format != null && !READABLE.contains(format);
     }
 
     /** Returns whether a field is in nested documents. */

@@ -3,6 +3,7 @@ package org.shinglefold.search;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.apache.lucene.search.BooleanClause;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.common.regex.Regex;
@@ -25,6 +26,7 @@ final class RequestCheck {
     private static final Set<String> REFUSED = Set.of(
         "knn", "neural", "neural_sparse", "hybrid", "wrapper", "template", "percolate"
     );
+    private static final Set<String> BY_DATE = Set.of("newest", "oldest");
     private static final String RANDOM = RandomScoreFunctionBuilder.NAME;
     /** The same in a query of a plugin, which does not show its parts otherwise. */
     private static final Pattern WITHIN = Pattern.compile(
@@ -129,6 +131,12 @@ final class RequestCheck {
                 checkKnown(policy.field(), mappings);
             }
         }
+        Stream.concat(
+            options.scopes().stream().filter(one -> one.within() != null).map(FoldOptions.Scope::field),
+            options.policies().stream().filter(one -> BY_DATE.contains(one.name())).map(Policy::field)
+        ).forEach(name -> refuse(
+            mappings.stream().anyMatch(one -> one.isUnreadableDate(name)), "the format of the date [" + name + "]"
+        ));
     }
 
     /** Returns whether only the search itself returns its hits as requested, not a fetch by their numbers. */

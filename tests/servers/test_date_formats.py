@@ -1,0 +1,89 @@
+"""Dates of any format as scopes and preferences of folded searches, on a real server."""
+
+import pytest
+from support.hits import SCHEME, fingerprint_of
+from support.random_pages import spec_of
+
+from shinglefold.errors import ConfigError
+from shinglefold.ingest import mappings
+from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
+from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
+
+#: Formats, and what documents have for the first, the fourth and the tenth of January.
+DAYS = {
+    "plain": (None, ("2026-01-01", "2026-01-04", "2026-01-10")),
+    "german": ("dd.MM.yyyy", ("01.01.2026", "04.01.2026", "10.01.2026")),
+    "seconds": ("epoch_second", (1767225600, 1767484800, 1768003200)),
+    "basic": ("basic_date", ("20260101", "20260104", "20260110")),
+}
+
+
+@pytest.fixture(scope="module")
+def dated(engine, shared_index):
+    """An index with three copies of different days."""
+    made = mappings(SCHEME)
+    made["properties"] |= {"number": {"type": "integer"}}
+    for name, (form, _) in DAYS.items():
+        made["properties"][name] = {"type": "date"} | ({"format": form} if form else {})
+    index = shared_index(made, {"number_of_shards": 1, "number_of_replicas": 0})
+    stored = fingerprint_of(spec_of(8)).to_field()
+    actions = [
+        {
+            "_index": index,
+            "_id": str(number),
+            "_source": {"number": number, "_dedup": stored}
+            | {name: days[number] for name, (_, days) in DAYS.items()},
+        }
+        for number in range(3)
+    ]
+    assert not engine.bulk(actions).failures
+    engine.refresh(index)
+    return index
+
+
+def groups(page):
+    return [
+        [one["_id"] for one in hit["inner_hits"]["duplicates"]["hits"]["hits"]]
+        for hit in page["hits"]["hits"]
+    ]
+
+
+@pytest.mark.parametrize("name", DAYS)
+def test_dates_of_any_format_fold_by_their_time(engine, dated, name):
+    search = FoldedSearch(engine, SCHEME, tiebreaker=engine.tiebreaker())
+    body = {"sort": ["number"], "size": 5}
+    for cursor in (False, True):
+        near = FoldOptions.parse({"scope": f"{name}:4d", "cursor": cursor})
+        assert groups(search.search(dated, body, near)) == [["0", "1"], ["2"]]
+        newest = FoldOptions.parse({"representative": f"newest:{name}", "cursor": cursor})
+        assert groups(search.search(dated, body, newest)) == [["2", "0", "1"]]
+    shown = search.search(dated, {**body, "docvalue_fields": [name]}, near)
+    assert shown["hits"]["hits"][0]["fields"] == {name: [engine_value(engine, dated, name)]}
+    options = SimilarOptions(scope=(Scope.parse(f"{name}:4d"),))
+    assert [one.id for one in SimilarSearch(engine).find(dated, "0", options).matches] == ["1"]
+
+
+def engine_value(engine, index, name):
+    """What the engine itself returns of the first document."""
+    body = {"query": {"ids": {"values": ["0"]}}, "docvalue_fields": [name]}
+    return engine.search(index, body)["hits"]["hits"][0]["fields"][name][0]
+
+
+def test_a_date_that_a_request_returns_in_its_format_is_not_read_wrongly(engine, dated):
+    search = FoldedSearch(engine, SCHEME, on_trouble="raise")
+    body = {"sort": ["number"], "explain": True, "docvalue_fields": ["seconds"]}
+    with pytest.raises(ConfigError, match="folding reads seconds, which the request returns in another form"):
+        search.search(dated, body, FoldOptions.parse({"scope": "seconds:4d"}))
+
+
+@pytest.mark.parametrize("part", ["docvalue_fields", "fields"])
+@pytest.mark.parametrize("shown", [["plain"], [{"field": "pl*", "format": "yyyy"}]])
+def test_copies_from_the_index_keep_the_form_that_the_request_wants(engine, dated, part, shown):
+    search = FoldedSearch(engine, SCHEME)
+    body = {"query": {"term": {"number": 0}}, part: shown}
+    options = FoldOptions.parse({"scope": "plain:4d", "members": {"from": "index"}})
+    (hit,) = search.search(dated, body, options)["hits"]["hits"]
+    own, copy = hit["inner_hits"]["duplicates"]["hits"]["hits"]
+    assert (own["_id"], copy["_id"], copy["found_by_query"]) == ("0", "1", False)
+    assert (len(copy["fields"]["plain"]), len(own["fields"]["plain"])) == (1, 1)
+    assert len(copy["fields"]["plain"][0]) == len(own["fields"]["plain"][0])
