@@ -301,7 +301,7 @@ class GroupCommit:
                 await self._housekeeping.run_due()
                 return await run_async(job.until_pause(error), self._store.answer)
         except BaseException as failure:
-            job.fail(failure)
+            job.fail(await self._housekeeping.cause_of(failure))
             if isinstance(failure, asyncio.CancelledError):
                 raise
             return None
