@@ -24,7 +24,7 @@ from shinglefold.canon.written_numbers import (
     number_value,
     plain_text,
     scaled,
-    spoken,
+    words_as_digits,
 )
 
 #: The classes of words that can be facts. ``numbers``: numbers, in words, too, with their units, signs and
@@ -181,7 +181,7 @@ def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
     plain = plain_text(text)
     found, words, said = set[str](), set[str](), ""
     if "numbers" in classes or "letters" in classes:
-        said, words = spoken(joined(plain))
+        said, words = words_as_digits(joined(plain))
     if "numbers" in classes:
         found = _numbers(said) | {one for one in words if one[0] == "w"}
     if "letters" in classes:

@@ -363,7 +363,7 @@ def scaled(value: str, scale: str) -> str:
     return number_value(f"{times:f}".rstrip("0").rstrip(".") if times % 1 else f"{times:.0f}")
 
 
-def spoken(plain: str) -> tuple[str, set[str]]:
+def words_as_digits(plain: str) -> tuple[str, set[str]]:
     """Return a text with its words for numbers and dates in digits, and what its other words say.
 
     These are weekdays and times of day (``w:``), and sides, sexes and negations (``l:``).

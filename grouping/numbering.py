@@ -15,7 +15,7 @@ from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields,
 from shinglefold.grouping.intent_index import ConcurrentRunMarker
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.scope_values import Values
-from shinglefold.grouping.similarity import ComparedBatch, SimilarityModel, similarity_model
+from shinglefold.grouping.similarity import ComparedBatch, Pair, SimilarityModel, similarity_model
 from shinglefold.ingest.index_mapping import write_index_of
 from shinglefold.maintenance.reconcile import DocumentKey, key_of
 from shinglefold.model.linkage import noted_linkage
@@ -24,8 +24,9 @@ from shinglefold.model.seal import Seal
 from shinglefold.rerank.similar import QueryDocument
 
 Action = Mapping[str, Any]
-#: The most leaders in memory that searches can't see yet, and characters of their texts, before a refresh.
-_RECENT, _CHARACTERS = 3000, 20_000_000
+#: The most leaders in memory that searches can't see yet, characters of their texts, and keys of documents,
+#: before a refresh.
+_RECENT, _CHARACTERS, _KEYS = 3000, 20_000_000, 50_000
 #: Seconds between two checks of which index new documents go to.
 _ALIAS_CHECK = 15.0
 #: The most batches in flight while a batch is numbered, including that batch.
@@ -37,6 +38,13 @@ class _Leader(NamedTuple):
 
     key: DocumentKey
     group: int
+
+
+class _NumberedBatch(NamedTuple):
+    """The keys and the leaders of a batch that searches may not see yet."""
+
+    keys: Sequence[DocumentKey]
+    leaders: Sequence[_Leader]
 
 
 @dataclass(slots=True)
@@ -81,9 +89,11 @@ class Numbering:
     rules: Rules = field(default_factory=Rules)
     canonicalizer: Canonicalizer | None = None
     marker: ConcurrentRunMarker = field(init=False)
-    #: The leaders of batches that searches may not see yet; ``_recent`` has them in the same order.
-    _batches: list[list[_Leader]] = field(default_factory=list)
+    #: Batches that searches may not see yet; ``_recent`` has their leaders in the same order.
+    _batches: list[_NumberedBatch] = field(default_factory=list)
     _recent: ComparedBatch | None = None
+    #: The keys of their documents: what searches find of these is outdated.
+    _rewritten: set[DocumentKey] = field(default_factory=set)
     _gate_fields: GateFields = field(init=False)
     _must_note: bool = field(init=False)
     _write_index: str = ""
@@ -164,9 +174,10 @@ class Numbering:
             for document, key in zip(documents, keys, strict=True)
         ]
         batch = self._model.batch(documents, self._recent.reader if self._recent else None)
-        recent = self._offer_recent(batch, keys, choices)
-        taken = self._offer_stored(batch, keys, choices, recent, numbers)
-        taken |= {leader.group for leaders in self._batches for leader in leaders}
+        places = {key: place for place, key in enumerate(keys)}
+        self._offer_recent(batch, places, choices)
+        taken = self._offer_stored(batch, places, choices, numbers)
+        taken |= {leader.group for numbered in self._batches for leader in numbered.leaders}
         earlier: dict[int, list[tuple[int, float]]] = {}
         for pair in self._model.similar_within(batch):
             earlier.setdefault(pair.other, []).append((pair.one, pair.likeness))
@@ -182,35 +193,48 @@ class Numbering:
                 taken.add(choice.group)
             if choice.leads:
                 leading.append(place)
-        self._batches.append([_Leader(keys[place], choices[place].group or 0) for place in leading])
+        self._forget({*keys})
+        own = [_Leader(keys[place], choices[place].group or 0) for place in leading]
+        self._batches.append(_NumberedBatch(keys, own))
+        self._rewritten.update(keys)
         leaders = batch.take(leading)
         self._recent = self._recent.join(leaders) if self._recent else leaders
         return [(choice.group or 0, choice.leads) for choice in choices]
+
+    def _forget(self, keys: set[DocumentKey]) -> None:
+        """Forget recent leaders that were written again, and so have another text or role."""
+        recent = [leader for numbered in self._batches for leader in numbered.leaders]
+        kept = [place for place, leader in enumerate(recent) if leader.key not in keys]
+        if self._recent is None or len(kept) == len(recent):
+            return
+        self._recent = self._recent.take(kept)
+        self._batches = [
+            numbered._replace(leaders=[leader for leader in numbered.leaders if leader.key not in keys])
+            for numbered in self._batches
+        ]
 
     def _scope_of(self, document: QueryDocument) -> list[Sequence[Any]]:
         return [document.values.get(one, ()) for one in self.rules.scope]
 
     def _offer_recent(
-        self, batch: ComparedBatch, keys: Sequence[DocumentKey], choices: Sequence[_Choice]
-    ) -> set[DocumentKey]:
-        """Offer the recent leaders of this run; return their keys, because stored versions are outdated."""
+        self, batch: ComparedBatch, places: Mapping[DocumentKey, int], choices: Sequence[_Choice]
+    ) -> None:
+        """Offer the recent leaders of this run."""
         if self._recent is None:
-            return set()
-        recent = [leader for leaders in self._batches for leader in leaders]
+            return
+        recent = [leader for numbered in self._batches for leader in numbered.leaders]
         for pair in self._model.similar_between(batch, self._recent):
             leader = recent[pair.other]
-            self._offer(choices[pair.one], pair.likeness, leader.group, keys[pair.one] == leader.key)
-        return {leader.key for leader in recent}
+            self._offer(choices, pair, leader, places)
 
     def _offer_stored(
         self,
         batch: ComparedBatch,
-        keys: Sequence[DocumentKey],
+        places: Mapping[DocumentKey, int],
         choices: Sequence[_Choice],
-        recent: set[DocumentKey],
         numbers: Sequence[Sequence[int]],
     ) -> set[int]:
-        """Offer the stored leaders; return which of the possible numbers are taken."""
+        """Offer the stored leaders that this run has not replaced; return which numbers are taken."""
         group = f"{self.recipe.field}.{GROUP}"
         leading: list[JSON] = [{"term": {f"{self.recipe.field}.{LEADER}": True}}]
         wanted = sorted({number for several in numbers for number in several})
@@ -219,23 +243,31 @@ class Numbering:
             hit = hits[pair.other]
             groups = (hit.get("fields") or {}).get(group)
             stored = key_of(hit)
-            if groups and stored not in recent:
-                self._offer(choices[pair.one], pair.likeness, groups[0], keys[pair.one] == stored)
+            if groups and stored not in self._rewritten:
+                self._offer(choices, pair, _Leader(stored, groups[0]), places)
         return taken
 
-    def _offer(self, choice: _Choice, likeness: float, group: int, own: bool) -> None:
-        """Offer a leader; a document that leads its group in the index still leads with the same text."""
-        if not own:
-            choice.offer(likeness, group)
-        elif likeness == 1.0:
-            choice.likeness, choice.group, choice.leads = 2.0, group, True
+    def _offer(
+        self, choices: Sequence[_Choice], pair: Pair, leader: _Leader, places: Mapping[DocumentKey, int]
+    ) -> None:
+        """Offer a leader; one before the document in its batch has another text or role by now.
+
+        A document that leads its group in the index still leads with the same text.
+        """
+        choice, place = choices[pair.one], places.get(leader.key, len(choices))
+        if place > pair.one:
+            choice.offer(pair.likeness, leader.group)
+        elif place == pair.one and pair.likeness == 1.0:
+            choice.likeness, choice.group, choice.leads = 2.0, leader.group, True
 
     def _refresh_if_many(self) -> None:
-        """Refresh the index and forget recent leaders once there are many of them."""
+        """Refresh the index and forget recent batches once they have many documents or leaders."""
         recent = self._recent.documents if self._recent else ()
-        if len(recent) > _RECENT or sum(len(document.text) for document in recent) > _CHARACTERS:
+        characters = sum(len(document.text) for document in recent)
+        if len(recent) > _RECENT or len(self._rewritten) > _KEYS or characters > _CHARACTERS:
             self.engine.refresh(self.index)
             del self._batches[:-_IN_FLIGHT]
-            in_flight = sum(map(len, self._batches))
+            self._rewritten = {key for numbered in self._batches for key in numbered.keys}
+            in_flight = sum(len(numbered.leaders) for numbered in self._batches)
             # A new reader, because a reader keeps a number for each text that it ever read.
             self._recent = self._model.batch(recent[-in_flight:]) if in_flight else None

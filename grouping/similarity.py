@@ -261,7 +261,7 @@ class SimilarityModel:
         texts = {one: documents[one].text for one, _ in pairs}
         texts |= {other: text_of(other - len(documents)) for other in {other for _, other in pairs}}
         likenesses = self._likenesses(batch.compared.prints, ones, theirs.prints, others)
-        verdicts = stage.decide_texts(pairs, texts, stage.hopeful(pairs, likenesses.tolist()))
+        verdicts = stage.decide_texts(pairs, texts, stage.as_bags(pairs, likenesses.tolist()))
         return {(one, other - len(documents)): verdict for (one, other), verdict in verdicts.items()}
 
     def _comparable(self, path: str, values: Sequence[Any]) -> Sequence[Any]:

@@ -169,7 +169,7 @@ class Removal:
 
     Attributes:
         fields: the fingerprint field of each index with a recipe.
-        documents: the number of documents with that field, by index.
+        documents: the number of documents with that field, by index without problems.
         index_templates: names of our index templates for these indices alone.
         shared_templates: those that stay, as they serve other indices, too; one of these by template.
         component_templates: names of our component templates that no other template needs.
@@ -240,7 +240,8 @@ def plan_removal(engine: Engine, index: str, helpers: Sequence[str] = ()) -> Rem
         if reasons:
             problems[name] = reasons
     mapped = {name: path for name, path in fields.items() if mapped_at(found[name], path) is not None}
-    documents = {name: _count(engine, name, path) for name, path in mapped.items()}
+    # A closed index can't be counted.
+    documents = {name: _count(engine, name, path) for name, path in mapped.items() if name not in problems}
     return Removal(fields, documents, templates, shared, components, there, mapped, problems)
 
 

@@ -20,7 +20,7 @@ from shinglefold.model.recipe import META_KEY, PASSAGES, Recipe, first_differenc
 from shinglefold.model.stored_fingerprint import BOOKKEEPING_PARTS, FINGERPRINT_PARTS
 from shinglefold.rerank.index_fields import mapped_at
 
-#: For each part of a fingerprint: its valid types, and the options that must be on.
+#: For each part of a fingerprint, and of placeholders: its valid types, and the options that must be on.
 _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
     {
         "scheme": (("keyword",), ("index", "doc_values")),
@@ -28,6 +28,8 @@ _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyTyp
         "digest": (("keyword",), ("doc_values",)),
         "supershingles": (("keyword",), ("index",)),
         "signature": (("binary",), ("doc_values",)),
+        "pending": (("long",), ()),
+        "attempt": (("keyword",), ()),
     }
 )
 #: The same for group numbers.

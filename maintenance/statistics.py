@@ -56,8 +56,9 @@ class IndexStatistics:
 
     @property
     def signed_share(self) -> float | None:
-        """The share of documents that are signed; None if there are none."""
-        return self.signed / self.documents if self.recipe is not None and self.documents else None
+        """The share of documents that are signed; None if there are none, or these can't be read."""
+        known = self.recipe is not None and not self.problem
+        return self.signed / self.documents if known and self.documents else None
 
     def to_json(self) -> JSON:
         """Return the statistics as JSON."""

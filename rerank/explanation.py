@@ -276,8 +276,8 @@ def _text_verdict(  # noqa: PLR0917 - of one pair
     texts = [stage.text_of(hit) for hit in hits]
     similarity = stage.similarity(*texts)
     prints = FingerprintReader(scheme, field, options.scope, seal).read(hits)
-    doubt, _, hopeful = Signatures(scheme, options, (0, 1), prints).classify([(0, 1)])
-    verdict = stage.decide_texts(doubt, dict(enumerate(texts)), hopeful).get((0, 1))
+    doubt, _, as_bags = Signatures(scheme, options, (0, 1), prints).classify([(0, 1)])
+    verdict = stage.decide_texts(doubt, dict(enumerate(texts)), as_bags).get((0, 1))
     return {
         "similarity": None if similarity is None else round(similarity, 4),
         "needed": stage.needed,

@@ -166,12 +166,12 @@ def batch_minima(
 def _enough(shingles: Uint64s, starts: Int64s, counts: Int64s, wanted: int) -> NDArray[np.bool_]:
     """Return which documents have ``wanted`` distinct shingles; usually their first ones suffice."""
     enough = np.zeros(len(counts), np.bool_)
-    hopeful = np.flatnonzero(counts >= wanted)
+    long_enough = np.flatnonzero(counts >= wanted)
     glance = np.arange(min(4 * wanted, _GLANCE))
-    places = starts[hopeful, None] + np.minimum(glance, counts[hopeful, None] - 1)
+    places = starts[long_enough, None] + np.minimum(glance, counts[long_enough, None] - 1)
     seen = np.sort(shingles[places], axis=1)
-    enough[hopeful] = 1 + np.count_nonzero(seen[:, 1:] != seen[:, :-1], axis=1) >= wanted
-    for document in hopeful[~enough[hopeful]].tolist():
+    enough[long_enough] = 1 + np.count_nonzero(seen[:, 1:] != seen[:, :-1], axis=1) >= wanted
+    for document in long_enough[~enough[long_enough]].tolist():
         start = starts[document]
         enough[document] = len(np.unique(shingles[start : start + counts[document]])) >= wanted
     return enough

@@ -156,7 +156,7 @@ def similarity(one: Sequence[int], other: Sequence[int], least: float = 0.0) -> 
 
 
 def alike_by_text(
-    texts: Texts, a: Int64s, b: Int64s, least: float, hopeful: NDArray[np.bool_] | None = None
+    texts: Texts, a: Int64s, b: Int64s, least: float, as_bags: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.bool_], Floats]:
     """Return which pairs of documents are near-duplicates by their texts, and how similar they are.
 
@@ -165,7 +165,7 @@ def alike_by_text(
     differs.
 
     Args:
-        hopeful: bool (P,), the pairs to which the second way applies; None means all.
+        as_bags: bool (P,), the pairs compared as bags of tokens, too; None means all.
 
     Returns:
         bool (P,), and the similarities, float64 (P,): 0 for rejected pairs below ``least``, NaN for pairs
@@ -174,7 +174,7 @@ def alike_by_text(
     similarity = texts.written.similarities(a, b, least)
     kept = np.nan_to_num(similarity) >= least
     open_ = ~kept & ~np.isnan(similarity)
-    rest = np.flatnonzero(open_ if hopeful is None else open_ & hopeful)
+    rest = np.flatnonzero(open_ if as_bags is None else open_ & as_bags)
     copies = rest[texts.shared(a[rest], b[rest]) >= least_shared(least)]
     similarity[copies] = texts.written.similarities(a[copies], b[copies], 0.0)
     kept[copies] = True
@@ -262,8 +262,8 @@ class PairVerifier:
         possible = self._may_reach(least, resemblance)
         similarity[~possible] = 0.0
         rows = np.flatnonzero(possible)
-        hopeful = self._may_reach(least_shared(least), resemblance[rows])
-        alike, similarity[rows] = alike_by_text(texts, a[rows], b[rows], least, hopeful)
+        as_bags = self._may_reach(least_shared(least), resemblance[rows])
+        alike, similarity[rows] = alike_by_text(texts, a[rows], b[rows], least, as_bags)
         kept = np.zeros(len(a), np.bool_)
         kept[rows] = alike
         return kept

@@ -301,7 +301,7 @@ class GroupCommit:
                 await self._housekeeping.run_due()
                 return await run_async(job.until_pause(error), self._store.answer)
         except BaseException as failure:
-            job.fail(failure)
+            job.fail(await self._housekeeping.cause_of(failure))
             if isinstance(failure, asyncio.CancelledError):
                 raise
             return None
@@ -327,6 +327,8 @@ class LoopThread:
         # A blocking engine blocks the loop on purpose; debug mode would report that.
         self._loop.slow_callback_duration = float("inf")
         self._process = os.getpid()
+        self._stopping = False
+        self._submitting = threading.Lock()
         self._thread = threading.Thread(target=_serve, args=(self._loop,), name=name, daemon=True)
         self._thread.start()
         # Stop the thread before the interpreter ends: if it wakes during the shutdown, the process may crash.
@@ -334,8 +336,8 @@ class LoopThread:
 
     @property
     def stopped(self) -> bool:
-        """Whether the thread was stopped."""
-        return not self._stop.alive
+        """Whether the thread was stopped, or takes no more work because it is being stopped."""
+        return self._stopping or not self._stop.alive
 
     @property
     def forked(self) -> bool:
@@ -355,12 +357,11 @@ class LoopThread:
         """
         if self.forked:
             raise EngineError("gates don't survive fork(): open one in the child")
-        coroutine = work(*args, **options)
-        try:
-            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        except RuntimeError:
-            coroutine.close()
-            raise _closed() from None
+        # A coroutine that reaches the loop after its end would never run, and its caller would wait forever.
+        with self._submitting:
+            if self.stopped:
+                raise _closed()
+            return asyncio.run_coroutine_threadsafe(work(*args, **options), self._loop)
 
     def run(
         self,
@@ -373,7 +374,9 @@ class LoopThread:
         Raises:
             EngineError: the thread was stopped, or this process is a fork, which lacks it.
         """
-        future = self.submit(work, *args, **options)
+        return self._result(self.submit(work, *args, **options))
+
+    def _result(self, future: Future[Result]) -> Result:
         try:
             while True:
                 with suppress(TimeoutError):
@@ -387,8 +390,21 @@ class LoopThread:
             raise
 
     def stop(self) -> None:
-        """Stop the thread; a second call does nothing."""
-        self._stop()
+        """Stop the thread once all that was submitted has ended; a second call does nothing."""
+        with self._submitting:
+            if self.stopped:
+                return
+            self._stopping = True
+            last = asyncio.run_coroutine_threadsafe(_finish_tasks(), self._loop)
+        try:
+            self._result(last)
+        finally:
+            self._stop()
+
+
+async def _finish_tasks() -> None:
+    while others := asyncio.all_tasks() - {asyncio.current_task()}:
+        await asyncio.wait(others)
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON, Engine, Guard, GuardedWrites
-from shinglefold.errors import EngineUnavailable, ShinglefoldError
+from shinglefold.errors import EngineError, EngineUnavailable, ShinglefoldError
 from shinglefold.grouping.gate.opening import EngineCalls, GateSetup, concrete_index
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.member import DONE, GateFields, Request, now
@@ -100,6 +100,16 @@ class Housekeeping:
         if self._shared is not None and not self._changed:
             with suppress(EngineUnavailable):
                 await self._check_index()
+
+    async def cause_of(self, failure: BaseException) -> BaseException:
+        """Return why a request failed: an index that was replaced, or else the failure itself."""
+        if self._shared is None or self._changed or not isinstance(failure, EngineError):
+            return failure
+        try:
+            await self._check_index()
+        except ShinglefoldError as error:
+            return failure if isinstance(error, EngineUnavailable) else error
+        return failure
 
     async def _finish_due(self, shared: SharedRegister) -> None:
         if self._refreshing is not None and self._refreshing[0].done():

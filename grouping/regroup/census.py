@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -289,6 +290,9 @@ def _ordinal(values: Sequence[Any]) -> tuple[int, float, str]:
         return _LAST, 0.0, ""
     first = values[0]
     if isinstance(first, int | float) and not isinstance(first, bool):
-        return 0, float(first), ""
+        try:
+            return 0, float(first), ""
+        except OverflowError:
+            return 0, inf if first > 0 else -inf, ""
     seconds = moment(first)
     return (0, seconds, "") if seconds is not None else (1, 0.0, str(first))

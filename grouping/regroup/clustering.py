@@ -23,8 +23,8 @@ Flags = NDArray[np.bool_]
 _OPEN, _LEADS, _FOLLOWS = 0, 1, 2
 #: How many open items before it an open item is compared with: at first, and at most; doubled each time.
 _FIRST, _MOST = 32, 256
-#: Returns the verdicts of texts on pairs of documents.
-Decide = Callable[[Census, Int64s, Int64s], Verdicts]
+#: Returns the verdicts of texts on pairs of documents, given their resemblance.
+Decide = Callable[[Census, Int64s, Int64s, Floats], Verdicts]
 #: The number of uncertain pairs that are decided together.
 _TOGETHER = 1 << 20
 #: The most uncertain pairs kept until all are found. Texts then decide only those that matter.
@@ -318,7 +318,7 @@ def _matching(census: Census, decide: Decide | None, doubt: _Doubtful) -> NDArra
     """Return which uncertain pairs match, by texts, or by signatures if texts can't be compared."""
     if decide is None or not len(doubt.a):
         return doubt.near
-    verdicts = decide(census, doubt.a, doubt.b)
+    verdicts = decide(census, doubt.a, doubt.b, doubt.resemblance)
     return np.asarray((verdicts == ALIKE) | ((verdicts == UNKNOWN) & doubt.near), np.bool_)
 
 

@@ -23,7 +23,7 @@ from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.rerank.fold.text_verification import TextStage
 from shinglefold.runtime.backoff import Backoff
-from shinglefold.sketch.b_bit_minhash import agreement_rows, estimate
+from shinglefold.sketch.b_bit_minhash import Floats
 from shinglefold.sketch.clustering import connected
 
 #: The verdict on a pair; ``UNKNOWN`` if the texts were not compared, or can't be.
@@ -152,8 +152,8 @@ class TextVerdicts:
     decided: int = 0
     unread: int = 0
 
-    def __call__(self, census: Census, a: Int64s, b: Int64s) -> Verdicts:
-        """Return the verdicts of texts on pairs of documents, int8 (P,).
+    def __call__(self, census: Census, a: Int64s, b: Int64s, resemblance: Floats) -> Verdicts:
+        """Return the verdicts of texts on pairs of documents with some resemblance, int8 (P,).
 
         Raises:
             EngineError: a request to the engine failed.
@@ -171,21 +171,18 @@ class TextVerdicts:
         open_ = open_[_order(a[open_], b[open_])]
         for begin, end in _blocks(a[open_], b[open_], census.shingles):
             rows = open_[begin:end]
-            verdicts[rows] = self._decide(census, a[rows], b[rows])
+            verdicts[rows] = self._decide(census, a[rows], b[rows], resemblance[rows])
             self.log.keep(pairs[rows], verdicts[rows])
         decided = int(np.count_nonzero(verdicts[open_] != UNKNOWN))
         self.decided += decided
         self.unread += len(open_) - decided
         return verdicts
 
-    def _decide(self, census: Census, a: Int64s, b: Int64s) -> Verdicts:
+    def _decide(self, census: Census, a: Int64s, b: Int64s, resemblance: Floats) -> Verdicts:
         places = np.unique(np.concatenate((a, b))).tolist()
         texts = self._texts(census, places)
         pairs = list(zip(a.tolist(), b.tolist(), strict=True))
-        sketch = self.stage.scheme.sketch
-        agreeing = agreement_rows(census.signatures[a], census.signatures[b], sketch.bits, sketch.values)
-        alike, _ = estimate(agreeing, sketch.values, sketch.bits)
-        decided = self.stage.decide_texts(pairs, texts, self.stage.hopeful(pairs, alike.tolist()))
+        decided = self.stage.decide_texts(pairs, texts, self.stage.as_bags(pairs, resemblance.tolist()))
         verdicts = {pair: ALIKE if verdict.alike else APART for pair, verdict in decided.items()}
         return np.array([verdicts.get(pair, UNKNOWN) for pair in pairs], np.int8)
 

@@ -265,10 +265,10 @@ def verified(pairs: Frame, originals: Frame, prints: Frame, scheme: Scheme, work
     if not set(_TEXTS) <= set(prints.columns):
         decision = replace(decision, verify="signature") if decision.verify == "text" else decision
         return _decided(pairs, leading, scheme, decision, _SIGNED)
-    hopeful = work.keep(
-        _decided(pairs, leading, scheme, _hopeful(scheme), _SIGNED).select("a", "b"), "hopeful"
+    possible = work.keep(
+        _decided(pairs, leading, scheme, _lenient_decision(scheme), _SIGNED).select("a", "b"), "possible"
     )
-    return _decided(hopeful, _needed(hopeful, prints), scheme, decision, (*_SIGNED, *_TEXTS))
+    return _decided(possible, _needed(possible, prints), scheme, decision, (*_SIGNED, *_TEXTS))
 
 
 def _needed(pairs: Frame, prints: Frame) -> Frame:
@@ -279,7 +279,7 @@ def _needed(pairs: Frame, prints: Frame) -> Frame:
     return prints.join(numbers_, "number", "left_semi")
 
 
-def _hopeful(scheme: Scheme) -> Decision:
+def _lenient_decision(scheme: Scheme) -> Decision:
     """Return a decision by signatures that keeps every pair whose texts may be similar enough."""
     sketch, decision = scheme.sketch, scheme.decision
     width = max(sketch.word_width, sketch.char_width)

@@ -17,7 +17,7 @@ from shinglefold.errors import ShinglefoldError
 from shinglefold.model.recipe import stored_recipe
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import split_digest, text_digest
-from shinglefold.rerank.fold.uncertain_pairs import Pair, hopeful_estimate
+from shinglefold.rerank.fold.uncertain_pairs import Pair, bag_estimate
 from shinglefold.rerank.hits import Hit, joined_texts, language_code, stored_value
 from shinglefold.rerank.index_fields import mapped_at
 from shinglefold.sketch.sketcher import token_digests
@@ -89,8 +89,8 @@ class _Dictionaries:
     ) -> Iterator[tuple[bool, float]]:
         """Compare words as written first: few pairs remain for canonical tokens, which cost more."""
         alike, similarity = self._compare(pairs, texts, least, anywhere=False)
-        hopeful = np.array([pair[2] for pair in pairs])
-        rest = np.flatnonzero(hopeful & ~alike & ~np.isnan(similarity)).tolist()
+        as_bags = np.array([pair[2] for pair in pairs])
+        rest = np.flatnonzero(as_bags & ~alike & ~np.isnan(similarity)).tolist()
         if rest:
             alike[rest], similarity[rest] = self._compare(
                 [pairs[at] for at in rest], texts, least, anywhere=True
@@ -182,12 +182,12 @@ class TextStage:
         return self._dictionaries.missing
 
     def decide_texts(
-        self, pairs: Sequence[Pair], texts: Mapping[int, str], hopeful: Container[Pair]
+        self, pairs: Sequence[Pair], texts: Mapping[int, str], as_bags: Container[Pair]
     ) -> dict[Pair, TextVerdict]:
         """Return the verdicts on pairs of texts; pairs with an unknown or too long text are left out.
 
         Args:
-            hopeful: pairs whose equal tokens count in any order; see ``hopeful``.
+            as_bags: pairs whose equal tokens count in any order, from the method of this name.
 
         Cost: 5 to 40 µs for a pair of usual texts, and some 100 µs for each new text; 15 µs for a cached
         pair.
@@ -196,7 +196,7 @@ class TextStage:
         if not known or not self.ready():
             return {}
         name = {place: _text_hash(texts[place]) for pair in known for place in pair}
-        named = [(name[a], name[b], (a, b) in hopeful) for a, b in known]
+        named = [(name[a], name[b], (a, b) in as_bags) for a, b in known]
         alike = self._dictionaries.alike(named, {name[place]: texts[place] for place in name}, self.needed)
         return {
             pair: TextVerdict(matches, share)
@@ -204,9 +204,9 @@ class TextStage:
             if not isnan(share)
         }
 
-    def hopeful(self, pairs: Iterable[Pair], resemblance: Iterable[float]) -> set[Pair]:
+    def as_bags(self, pairs: Iterable[Pair], resemblance: Iterable[float]) -> set[Pair]:
         """Return the pairs whose estimates are so high that equal tokens count in any order."""
-        least = hopeful_estimate(self.scheme)
+        least = bag_estimate(self.scheme)
         return {pair for pair, alike in zip(pairs, resemblance, strict=True) if alike >= least}
 
     def similarity(self, one: str, other: str) -> float | None:

@@ -142,7 +142,7 @@ def _pair(one: int, other: int) -> Pair:
     return (one, other) if one < other else (other, one)
 
 
-def hopeful_estimate(scheme: Scheme) -> float:
+def bag_estimate(scheme: Scheme) -> float:
     """Return the least estimate at which two texts can share as many tokens as copies do."""
     sketch = scheme.sketch
     width = max(sketch.word_width, sketch.char_width)
@@ -152,13 +152,13 @@ def hopeful_estimate(scheme: Scheme) -> float:
 class ClassifiedPairs(NamedTuple):
     """Pairs classified by signature.
 
-    ``doubtful``: texts decide; ``sure``: certain matches; ``hopeful``: equal tokens count in any order, as in
+    ``doubtful``: texts decide; ``sure``: certain matches; ``as_bags``: equal tokens count in any order, as in
     the command ``pairs``.
     """
 
     doubtful: list[Pair]
     sure: set[Pair]
-    hopeful: set[Pair]
+    as_bags: set[Pair]
 
 
 class Signatures:
@@ -189,7 +189,7 @@ class Signatures:
             matcher.matches_of_pairs(self._prints, one, other, agreeing) for matcher in self._band
         )
         doubtful = compress(known, (possible & ~sure).tolist())
-        hopeful = agreeing >= self._band.possible.at(hopeful_estimate(self._scheme)).need
+        as_bags = agreeing >= self._band.possible.at(bag_estimate(self._scheme)).need
         return ClassifiedPairs(
-            sorted(doubtful), set(compress(known, sure.tolist())), set(compress(known, hopeful.tolist()))
+            sorted(doubtful), set(compress(known, sure.tolist())), set(compress(known, as_bags.tolist()))
         )

@@ -182,10 +182,10 @@ def _decide_by_text(
     places = [place for place in sorted(found) if place not in stale]
     signatures = Signatures(stage.scheme, reading.options, places, reading.columns(places))
     of_page = pairs_of(groups, attached)
-    pairs, sure, hopeful = signatures.classify(of_page)
+    pairs, sure, as_bags = signatures.classify(of_page)
     texts: dict[int, str] = {}
     yield from _add_texts(reading, found, stage, pairs, texts)
-    text_verdicts = stage.decide_texts(pairs, texts, hopeful)
+    text_verdicts = stage.decide_texts(pairs, texts, as_bags)
     verdicts = {pair: one.alike for pair, one in text_verdicts.items()}
     if stale and UncertaintyBand.of(stage.scheme, reading.options) is not None:
         # Members of a group whose representative was stale need not match the new one.

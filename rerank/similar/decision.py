@@ -254,8 +254,8 @@ def _text_verdicts(
     known = {at: texts.get(name, "") for name, at in stored.items()}
     known |= {row - len(documents): documents[row].text for row, _ in doubtful}
     pairs = {(row - len(documents), stored[match.identity]): (row, match) for row, match in doubtful}
-    hopeful = stage.hopeful(pairs, (match.resemblance for _, match in pairs.values()))
-    verdicts = stage.decide_texts(sorted(pairs), known, hopeful)
+    as_bags = stage.as_bags(pairs, (match.resemblance for _, match in pairs.values()))
+    verdicts = stage.decide_texts(sorted(pairs), known, as_bags)
     return {(row, match.identity): verdicts[pair] for pair, (row, match) in pairs.items() if pair in verdicts}
 
 

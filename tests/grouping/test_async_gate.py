@@ -28,6 +28,30 @@ def test_one_of_concurrent_tasks_with_copies_is_accepted(ready, pipeline, text):
     assert sorted(found[:4]) == sorted(found[4:]) == ["Refused"] * 3 + ["Verdict"]
 
 
+def test_no_task_waits_forever_when_the_gate_closes(ready, pipeline, text):
+    async def add(gate, task):
+        for number in range(20):
+            await gate.add({"id": f"{task}-{number}", "body": text(f"{task} {number}")})
+
+    async def close(gate):
+        await asyncio.sleep(0.05)
+        await gate.close()
+
+    async def run():
+        async with ready() as engine:
+            gate = await AsyncGate.open(engine, "texts", pipeline=pipeline)
+            calls = [*(add(gate, task) for task in range(10)), *(close(gate) for _ in range(5))]
+            tasks = [asyncio.create_task(call) for call in calls]
+            done, waiting = await asyncio.wait(tasks, timeout=20)
+            for task in waiting:
+                task.cancel()
+            return len(waiting), {str(task.exception() or "") for task in done}
+
+    waiting, errors = asyncio.run(run())
+    assert not waiting
+    assert all(not error or "closed: open another" in error for error in errors)
+
+
 def test_a_refusal_names_what_it_resembles(ready, pipeline, text):
     async def run():
         async with ready() as engine, await AsyncGate.open(engine, "texts", pipeline=pipeline) as gate:

@@ -51,7 +51,7 @@ def test_leaders_that_left_memory_are_found_by_search(engine, pipeline, text, mo
         # One batch is on its way while the next one is numbered.
         assert not engine.bulk(travelling).failures
         travelling = numbered
-        assert sum(map(len, numbering._batches)) <= 6
+        assert sum(len(numbered.leaders) for numbered in numbering._batches) <= 6
     firsts = {kind: told[kinds.index(kind)]["group"] for kind in kinds}
     assert [one["group"] for one in told] == [firsts[kind] for kind in kinds]
     assert [one["leader"] for one in told] == [kinds.index(kind) == n for n, kind in enumerate(kinds)]
@@ -82,6 +82,29 @@ def test_an_outdated_version_of_a_leader_in_searches_is_not_joined(engine, pipel
         told += [action["_source"]["_dedup"] for action in numbered]
     assert [one["leader"] for one in told] == [True, True]
     assert len({before["group"], *(one["group"] for one in told)}) == 3
+
+
+@pytest.mark.parametrize("batches", ["one batch", "a batch each"])
+@pytest.mark.parametrize("stored", ["by another run", "by this run"])
+def test_a_leader_that_follows_another_now_attracts_no_documents(engine, pipeline, text, stored, batches):
+    first = [{"_id": "0", "body": text("z")}, {"_id": "1", "body": text("a")}]
+    later = [{"_id": "1", "body": text("z", 1)}, {"_id": "2", "body": text("a", 1)}]
+    numbering = Numbering(engine, "texts", pipeline.recipe(), canonicalizer=pipeline.tools.canonicalizer)
+
+    def number(documents):
+        made = [outcome.document for outcome in pipeline.run_block(documents)]
+        actions = [{"_index": "texts", "_id": one["_id"], "_source": one} for one in made]
+        return {one["_id"]: one["_source"]["_dedup"] for one in numbering.number(actions)}
+
+    if stored == "by another run":
+        _index(engine, pipeline, first)
+    else:
+        number(first)
+    told = {}
+    for documents in [later] if batches == "one batch" else [[one] for one in later]:
+        told |= number(documents)
+    assert not told["1"]["leader"]
+    assert told["2"]["leader"]
 
 
 def test_indexing_again_changes_no_number_and_no_leader(engine, pipeline, text):

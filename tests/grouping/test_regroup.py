@@ -64,6 +64,13 @@ def test_the_order_option_decides_which_documents_lead(engine, index, direction)
     assert found[by_date[0]]["leader"]
 
 
+def test_numbers_beyond_those_of_floats_decide_which_documents_lead(engine, index):
+    for number, huge in zip(USUAL, (10**400, -(10**400)), strict=False):
+        source = {"host": huge, "_dedup": fingerprint_of(SPECS[number]).to_field()}
+        assert not engine.bulk([{"_index": index, "_id": f"p{number}", "_source": source}]).failures
+    assert regroup(engine, index, RegroupOptions(order="host")).settled
+
+
 def test_groups_keep_the_number_of_most_of_their_documents(engine, index):
     regroup(engine, index, CONNECTED)
     before = groups_of(stored(engine, index))

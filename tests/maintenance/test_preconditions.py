@@ -186,6 +186,8 @@ def test_an_index_without_fingerprints_lacks_all_fields_and_can_be_set_up(scheme
         ),
         ("scheme", {"type": "text", "fields": {}}, "_dedup.scheme is mapped as text, keyword is needed"),
         ("shingles", {"properties": {}}, "_dedup.shingles is mapped as object, integer is needed"),
+        # As a server maps a placeholder for which it created the index.
+        ("attempt", {"type": "text"}, "_dedup.attempt is mapped as text, keyword is needed"),
     ],
 )
 def test_what_cannot_be_changed_in_place_is_reported(scheme, name, definition, said):

@@ -49,6 +49,7 @@ def test_documents_are_counted_of_which_short_ones_have_no_signature(engine, sig
 def test_an_index_that_cannot_be_counted_is_reported_with_the_reason(engine, signed, search):
     (one,) = statistics(Refusing(engine, search), signed)
     assert (one.documents, one.signed, one.problem) == (one.info.documents, 0, "blocked")
+    assert one.signed_share is None
     assert one.to_json()["problem"] == "blocked"
 
 

@@ -89,8 +89,8 @@ def test_tokens_are_looked_at_anywhere_only_where_there_is_hope():
     said = words(range(20), range(19, -1, -1), range(20), [*range(19), 99])
     texts = Texts(said, said)
     a, b = np.array([0, 0, 0, 0]), np.array([1, 1, 2, 3])
-    hopeful = np.array([True, False, False, False])
-    alike, found = alike_by_text(texts, a, b, 0.9, hopeful)
+    as_bags = np.array([True, False, False, False])
+    alike, found = alike_by_text(texts, a, b, 0.9, as_bags)
     assert alike.tolist() == [True, False, True, True]
     assert found.tolist() == pytest.approx([0.05, 0.0, 1.0, 0.95])
     everywhere, _ = alike_by_text(texts, a, b, 0.9)

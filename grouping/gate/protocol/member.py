@@ -23,6 +23,8 @@ DONE, CREATED, CONFLICT, MISSING = 200, 201, 409, 404
 BUSY = (429, 503)
 #: Why a document that is only to be created is not stored.
 EXISTS = "a document with its id is stored already"
+#: Why a document is not stored that does not arrive at the shard where its id was reserved.
+REROUTED = "the index's own pipeline gives it another routing"
 #: Parts of the fingerprint field: the number of the group, and whether the document is its leader.
 GROUP, LEADER = "group", "leader"
 #: The first character of a key that has a routing.

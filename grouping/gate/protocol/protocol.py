@@ -30,6 +30,7 @@ from shinglefold.grouping.gate.protocol.member import (
     CREATED,
     DONE,
     MISSING,
+    REROUTED,
     FindDocuments,
     GateFields,
     Member,
@@ -336,6 +337,7 @@ def _store(
     context.register.settle(member.intent_id for member, _, _ in accepted)
     _set_verdicts(leaving)
     failed: list[tuple[Member, Verdict | None]] = []
+    conflicting: set[str] = set()
     for (member, group, leads), written in zip(accepted, first.written, strict=True):
         if written.status in (DONE, CREATED):
             member.stored = written.guard
@@ -349,9 +351,17 @@ def _store(
             )
             continue
         again = written.status in (CONFLICT, MISSING, *BUSY)
+        conflicting |= {member.id} if written.status == CONFLICT else set()
         failed.append((member, None if again else Verdict("failed", member.id, reason=written.reason)))
     second = yield from withdraw([member for member, _ in failed], context)
-    _set_verdicts(failed)
+    # The guard held, so that no other writer was faster: the write went to another shard.
+    rerouted = conflicting & second.deleted
+    _set_verdicts(
+        [
+            (member, Verdict("failed", member.id, reason=REROUTED) if member.id in rerouted else verdict)
+            for member, verdict in failed
+        ]
+    )
     if busy := first.busy or second.busy:
         raise not_deleted(busy)
 

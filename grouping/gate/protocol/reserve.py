@@ -83,10 +83,17 @@ def look(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
 
 
 class Withdrawal(NamedTuple):
-    """The results of ``first``, and why the store kept some placeholders; "" if it deleted all."""
+    """The results of a withdrawal.
+
+    Attributes:
+        written: those of the first actions.
+        busy: why the store kept some placeholders; "" if it deleted all.
+        deleted: the documents whose placeholders it deleted; others were gone already.
+    """
 
     written: list[WriteResult]
     busy: str
+    deleted: frozenset[str]
 
 
 def withdraw(
@@ -103,12 +110,13 @@ def withdraw(
     given_up = [member.intent_id for member in members if member.changes and member.intent_id]
     context.register.settle(member.intent_id for member in members)
     written = yield from context.register.withdraw([*first, *deletions], given_up)
-    results = zip(reserved, written[len(first) :], strict=False)
+    results = list(zip(reserved, written[len(first) :], strict=False))
     busy = {id(member): result.reason for member, result in results if result.status in BUSY}
+    deleted = frozenset(member.id for member, result in results if result.status == DONE)
     for member in members:
         if id(member) not in busy:
             member.reset()
-    return Withdrawal(written[: len(first)], next(iter(busy.values()), ""))
+    return Withdrawal(written[: len(first)], next(iter(busy.values()), ""), deleted)
 
 
 def not_deleted(reason: str) -> EngineUnavailable:

@@ -251,6 +251,14 @@ def test_an_index_that_is_deleted_and_made_again_is_noticed(opened, engine, inde
         assert another.add({"id": "b", "body": _text("b")}).status == "accepted"
 
 
+def test_a_deleted_index_is_told_by_the_first_call_that_fails(opened, engine, index):
+    gate = opened()
+    gate.add({"id": "a", "body": _text("a")})
+    engine.delete_index(index)
+    with pytest.raises(EngineError, match="was deleted while a gate was open"):
+        gate.add({"id": "b", "body": _text("b")})
+
+
 @pytest.mark.parametrize("made_again", [False, True], ids=["gone", "made by the server"])
 def test_notes_that_are_deleted_are_told_and_those_that_a_server_made_are_refused(
     opened, engine, index, made_again

@@ -29,8 +29,10 @@ _PATIENCE = 120.0
         ({"drop": {}}, "dropped it"),
         ({"set": {"field": "_index", "value": "elsewhere"}}, "sends it to the index 'elsewhere'"),
         ({"set": {"field": "_id", "value": "another"}}, "gives it the id 'another'"),
+        # A routing of another shard than that of the id.
+        ({"set": {"field": "_routing", "value": "a"}}, "gives it another routing"),
     ],
-    ids=["dropped", "another index", "another id"],
+    ids=["dropped", "another index", "another id", "another routing"],
 )
 def test_what_the_pipeline_does_not_leave_where_it_was_sent_fails_with_the_reason(
     engine, new_index, pipeline, gated, ingest_pipeline, processor, reason

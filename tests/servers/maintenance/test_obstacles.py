@@ -8,6 +8,7 @@ from shinglefold.errors import ConfigError, UnsupportedQuery
 from shinglefold.ingest import mappings
 from shinglefold.ingest.index_mapping import default_recipe
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.maintenance.deletion import plan_removal
 from shinglefold.maintenance.setup import SetupRequest, carry_out, make_plan
 
 pytestmark = pytest.mark.newest
@@ -83,6 +84,7 @@ def test_a_closed_index_behind_a_name_is_told(engine, server, unsigned, pipeline
     server.ask("POST", f"/{index}/_close")
     with pytest.raises(ConfigError, match=f"POST /{index}/_open"):
         backfill(engine, index, pipeline, ALONE)
+    assert f"POST /{index}/_open" in str(plan_removal(engine, index).problems[index])
 
 
 @pytest.mark.parametrize("mapped", [True, False, "strict", "runtime"])
