@@ -10,6 +10,7 @@ from shinglefold.api.index_options import IndexOptions
 from shinglefold.errors import ConfigError, IndexMissing, InputError, RecipeMismatch, Refused
 from shinglefold.examples import articles
 from shinglefold.grouping import Policy
+from shinglefold.ingest.writing.target_index import IndexChanged
 
 BRIDGE = {"query": {"match": {"title": "мост"}}, "size": 3}
 FAMILY = {f"ru-bridge-repair-{number}" for number in range(1, 6)}
@@ -310,3 +311,22 @@ def test_what_is_no_id_says_what_is_wanted(site, wanted, error, message):
     with pytest.raises(error) as told:
         site.similar(wanted)
     assert message in str(told.value)
+
+
+def test_an_index_whose_recipe_was_changed_since_is_opened_again(tmp_path):
+    shinglefold.setup(tmp_path, "news", text=["body"])
+    document = {"_id": "1", "title": "no word of the other", "body": "the bridge is closed until monday"}
+    with shinglefold.open(tmp_path, "news") as writer:
+        writer.index([document, {**document, "_id": "2"}])
+    with shinglefold.open(tmp_path, "news") as before:
+        shinglefold.setup(tmp_path, "news", text=["title"])
+        for examine in (before.doctor, before.groups):
+            with pytest.raises(IndexChanged, match="open the index again"):
+                examine()
+        # Checked every few seconds only, as these are asked often.
+        before._watch._pause = 0
+        for examine in (lambda: before.explain("1", "2"), lambda: before.similar(document)):
+            with pytest.raises(IndexChanged, match="open the index again"):
+                examine()
+    with shinglefold.open(tmp_path, "news") as after:
+        assert after.doctor().findings == {"stale": 2}
