@@ -194,6 +194,7 @@ class FoldedIndex:
         """
         from shinglefold.rerank.explanation import explain_pair
 
+        self._watch.check_if_due()
         hits = self.stored_hit(a), self.stored_hit(b)
         found = explain_pair(
             hits,
@@ -323,13 +324,13 @@ class FoldedIndex:
     def groups(self) -> "IndexGroups":
         """Return the groups of near-duplicates of the whole index; nothing is written.
 
-        Every member of a group resembles the first one. ``unsigned`` of the result counts documents that
-        could not be compared: ``backfill`` gives them fingerprints.
-
+        Every member of a group resembles the first one. ``unsigned`` of the result counts documents that can
+        not be compared: ``backfill`` gives them fingerprints. Raises ``IndexChanged``, see ``sign``.
         Cost: a scan of all fingerprints, some 600 bytes a document in memory.
         """
         from shinglefold.grouping.regroup import RegroupOptions, find_groups
 
+        self._watch.check()
         least = self.options.similarity
         options = RegroupOptions() if least is None else RegroupOptions(**thresholds(least))
         return find_groups(self.engine, self.name, options, seal=self.seal, canonicalizer=self.canonicalizer)
@@ -364,10 +365,11 @@ class FoldedIndex:
         return backfill(self.engine, self.name, self.pipeline, options, progress)
 
     def doctor(self, *, requests_per_second: float = 0.0, workers: int = 1) -> Diagnosis:
-        """Return whether every stored fingerprint is that of its text; ``healthy`` is the verdict.
+        """Return whether every stored fingerprint is that of its text, and change nothing; see ``healthy``.
 
-        Nothing is changed.
+        Raises ``IndexChanged``, see ``sign``.
         """
+        self._watch.check()
         options = DoctorOptions(self.recipe.field, requests_per_second=requests_per_second, workers=workers)
         return diagnose(self.engine, self.name, self.pipeline, options)
 
@@ -411,6 +413,7 @@ class FoldedIndex:
         Raises:
             InputError: the pipeline fails on it, drops it, or finds no text.
         """
+        self._watch.check_if_due()
         mappings = list(self.engine.all_mappings(self.name).values()) if scopes else []
         return query_document(self.pipeline, self.recipe, document, scopes, mappings)
 

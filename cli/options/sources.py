@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -129,7 +130,8 @@ def check_sources(sources: Sequence[str], options: "ReadOptions", dead_letters: 
         if is_parquet(source):
             next(row_groups(source), None)
         else:
-            records = read(source, options)
+            # What is skipped here is counted when it is read again.
+            records = read(source, replace(options, skipped=Counter()))
             if source != "-" and Path(source).is_file():
                 first = next(_documents(source, records, None), None)
                 if first is not None and first.document is None and first.reason.startswith(WHOLE):
@@ -196,9 +198,14 @@ def are_pages(sources: Sequence[str], options: "ReadOptions") -> bool:
     return options.format in ("html", "text") or all(is_page_source(one, options) for one in sources)
 
 
+def skipped_counts(options: "ReadOptions") -> dict[str, int]:
+    """Return how many files and rows were not read, by the reason, for the counts of a summary."""
+    return {name: count for name, count in sorted(options.skipped.items()) if count}
+
+
 def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
     """Yield notes about files that were skipped, and about documents of equal ids."""
-    skipped = {name: count for name, count in sorted(options.skipped.items()) if count}
+    skipped = skipped_counts(options)
     if headers := skipped.pop("repeated_headers", 0):
         yield f"{headers:,} more rows with the names of the columns are no documents: headers of joined files"
     if pages := skipped.pop("wrong_encodings", 0):

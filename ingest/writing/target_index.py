@@ -160,6 +160,11 @@ class IndexWatch:
 
     def _other_recipe(self, error: Exception) -> str:
         count = self._written.total()
+        if not count:
+            return (
+                f"the recipe of {self.index!r} was changed meanwhile: open the index again, or repeat the "
+                f"command. What was found: {error}"
+            )
         many = "1 document" if count == 1 else f"{count:,} documents"
         fix = suggest("backfill", self.index)
         if isinstance(error, ConfigError):

@@ -11,6 +11,7 @@ from shinglefold.api.index_options import IndexOptions
 from shinglefold.errors import ConfigError, IndexMissing, InputError, RecipeMismatch, Refused
 from shinglefold.examples import articles
 from shinglefold.grouping import Policy
+from shinglefold.ingest.writing.target_index import IndexChanged
 
 SAME = "Мост через реку закрыли на ремонт до конца лета, сообщил в понедельник мэр города."
 DEEP = urlsafe_b64encode(b"[" * 7000).decode()
@@ -367,3 +368,22 @@ def scoped(tmp_path_factory):
 )
 def test_a_document_has_the_values_of_scopes_that_the_index_would_have(scoped, scope, values):
     assert [one.id for one in scoped.similar({"body": SAME, **values}, scope=scope).matches] == ["1"]
+
+
+def test_an_index_whose_recipe_was_changed_since_is_opened_again(tmp_path):
+    shinglefold.setup(tmp_path, "news", text=["body"])
+    document = {"_id": "1", "title": "no word of the other", "body": "the bridge is closed until monday"}
+    with shinglefold.open(tmp_path, "news") as writer:
+        writer.index([document, {**document, "_id": "2"}])
+    with shinglefold.open(tmp_path, "news") as before:
+        shinglefold.setup(tmp_path, "news", text=["title"])
+        for examine in (before.doctor, before.groups):
+            with pytest.raises(IndexChanged, match="open the index again"):
+                examine()
+        # Checked every few seconds only, as these are asked often.
+        before._watch._pause = 0
+        for examine in (lambda: before.explain("1", "2"), lambda: before.similar(document)):
+            with pytest.raises(IndexChanged, match="open the index again"):
+                examine()
+    with shinglefold.open(tmp_path, "news") as after:
+        assert after.doctor().findings == {"stale": 2}

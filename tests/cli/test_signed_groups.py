@@ -243,3 +243,23 @@ def test_what_says_how_texts_are_read_is_refused_where_none_is(run, signed, opti
     assert (ran.code, ran.out) == (2, "")
     assert f"leave {option[0]} out, or add --texts" in ran.err
     assert run("groups", signed, "--texts", *option).code in {0, 3}
+
+
+def test_signed_files_are_grouped_by_the_threshold_of_a_profile_and_by_the_facts_that_they_have(run):
+    words = "a plain steel bolt with a hexagon head and a long thread for wood and for walls"
+    cards = [{"id": f"{size}", "title": f"Bolt {size} mm", "body": f"{words} {size} mm"} for size in (8, 9)]
+    Path("cards.jsonl").write_text("".join(json.dumps(card) + "\n" for card in cards))
+    for name, *options in (("plain.jsonl",), ("products.jsonl", "--profile", "products")):
+        assert run("sign", "cards.jsonl", "-o", name, *options).code == 0
+    alike = run("groups", "products.jsonl", "--profile", "products")
+    assert (alike.code, alike.out) == (0, "")
+    assert "profile" not in alike.err
+    unnamed = run("groups", "products.jsonl")
+    assert unnamed.out == ""
+    assert "for its threshold add --profile products" in unnamed.err
+    bare = run("groups", "plain.jsonl", "--profile", "products")
+    assert bare.out == "8\t9\n"
+    assert "made without --profile products, so documents that differ in numbers" in bare.err
+    refused = run("groups", "products.jsonl", "--never-differ", "numbers")
+    assert refused.code == 2
+    assert "leave --never-differ out" in refused.err

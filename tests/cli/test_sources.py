@@ -73,6 +73,18 @@ def test_what_is_not_read_in_folders_is_said(run, tmp_path):
     (folder / ".draft.html").write_text("x")
     assert "hidden skipped: 1" in run("index", folder, "--workers", 1).out
     assert "hidden skipped: 1" in run("groups", "--pairs", folder).err
+    signed = run("sign", folder, "-o", "signed.jsonl", "--json").json()
+    assert signed["counts"]["hidden_skipped"] == 1
+    assert "hidden skipped: 1" in run("add", folder).err
+    assert "hidden skipped: 1" in run("index", folder, "--dry-run").err
+
+
+def test_repeated_headers_and_pages_in_another_encoding_are_said_once(run):
+    Path("joined.csv").write_text("id,body\n1,one two three\nid,body\n2,four five six\n")
+    text = "Старый мост закрыт на ремонт до понедельника, и автобусы идут в объезд через площадь"
+    Path("page.html").write_bytes(f'<meta charset="koi8-r"><p>{text}'.encode("cp1251"))
+    counts = run("sign", "joined.csv", "page.html", "-o", "signed.jsonl", "--json").json()["counts"]
+    assert (counts["repeated_headers"], counts["wrong_encodings"]) == (1, 1)
 
 
 def test_a_pipe_in_a_folder_is_passed_over_and_a_gate_names_the_file_that_failed(run):

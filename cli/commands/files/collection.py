@@ -1,6 +1,6 @@
 """The fingerprints of files without an index: options, reading, and the pairs among them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from shinglefold.cli.options.definitions import (
 from shinglefold.cli.options.sources import make_read_options, page_prefixes, reading_notes, reading_options
 from shinglefold.cli.render.run_summary import NO_DOCUMENTS, lacks_text, named_language_field, text_warnings
 from shinglefold.errors import ConfigError, InputError, OutputError, is_full, suggest
+from shinglefold.model.profiles import PROFILES, profile_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -183,7 +184,7 @@ def open_collection(
         fields or TEXTS, language_field, html, only_ids=True, reading=reading, never_differ=facts
     )
     if signed := _is_signed(sources, settings.field, reading, signed):
-        _check_signed(options, named=named)
+        _check_signed(options, named=named, never_differ=never_differ)
         _check_decision(scheme, decision)
     language = named_language_field(language_field)
     watch = FieldWatch(
@@ -207,6 +208,8 @@ def open_collection(
                 watch,
             )
         states.check()
+        if signed:
+            _warn_of_facts(table, profile, decision)
         _warn_of_texts(invocation, table, watch, named=named)
         names = names_of(table)
         warn(reading_notes(reading, len(names.repeated)), "note")
@@ -248,7 +251,7 @@ def _is_signed(sources: Sequence[str], field: str, reading: "ReadOptions", given
     return are_signed(sources, field, reading) if given is None else given
 
 
-def _check_signed(options: "SignOptions", *, named: bool) -> None:
+def _check_signed(options: "SignOptions", *, named: bool, never_differ: Sequence[str]) -> None:
     """Refuse options about texts if only fingerprints are read."""
     from shinglefold.model.recipe import LANGUAGE
 
@@ -256,7 +259,7 @@ def _check_signed(options: "SignOptions", *, named: bool) -> None:
         "--field": named,
         "--language-field": options.language_field != LANGUAGE,
         "--html": options.html,
-        "--never-differ": bool(options.never_differ),
+        "--never-differ": bool(never_differ),
     }
     if wrong := [name for name, is_given in given.items() if is_given]:
         raise click.UsageError(
@@ -281,6 +284,22 @@ def _check_decision(scheme: "Scheme", given: dict[str, Any]) -> None:
         remark(
             f"note: signed files hold {sketch.groups} of the {count} supershingles that texts have: a few "
             "pairs are found only in the texts (--texts)"
+        )
+
+
+def _warn_of_facts(table: "FingerprintTable", profile: str | None, given: Mapping[str, Any]) -> None:
+    """Warn if fingerprints lack the facts of a profile, or have facts and no profile sets the threshold."""
+    wanted = profile_of(profile or "").never_differ
+    if wanted and len(table) and table.facts is None:
+        remark(
+            f"warning: signed files: made without --profile {profile}, so documents that differ in "
+            f"{', '.join(wanted)} fold; sign the files again with it"
+        )
+    if table.facts is not None and profile is None and given.get("min_resemblance") is None:
+        named = " or ".join(f"--profile {name}" for name, one in PROFILES.items() if one.decision)
+        remark(
+            "note: signed files: facts that differ keep documents apart, but no file names its profile; "
+            f"for its threshold add {named}"
         )
 
 

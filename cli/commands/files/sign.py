@@ -29,7 +29,13 @@ from shinglefold.cli.options.definitions import (
     preset_option,
     workers_option,
 )
-from shinglefold.cli.options.sources import check_sources, make_read_options, page_prefixes, reading_options
+from shinglefold.cli.options.sources import (
+    check_sources,
+    make_read_options,
+    page_prefixes,
+    reading_options,
+    skipped_counts,
+)
 from shinglefold.cli.render.run_summary import (
     exit_code_of_run,
     named_language_field,
@@ -127,6 +133,7 @@ def sign(
     pace = ProgressPace()
     with progress_bar("signing") as bar:
         summary = signed(job, lambda stats: bar(stats.fraction, _progress(stats, pace)))
+    summary = replace(summary, counts={**summary.counts, **skipped_counts(options.reading)})
     if not summary.stopped:
         save_lexicon(canonicalizer, settings)
     return _finish(invocation, summary, options, output, named=bool(given["fields"]))

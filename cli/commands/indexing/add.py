@@ -14,6 +14,7 @@ from shinglefold.cli.options.definitions import NumberRange, engine_options, htm
 from shinglefold.cli.options.sources import (
     make_read_options,
     read_sources,
+    reading_notes,
     reading_options,
     routing_option,
 )
@@ -132,11 +133,8 @@ def add(
         raise click.UsageError("--policy cap wants --most, and no other policy does")
     chosen = Policy(policy, most=most or 1, **rules)  # type: ignore[arg-type]  # click knows the choices
     target = invocation.target(index, engine)
-    records = read_sources(
-        [file],
-        make_read_options(format, id_field, encoding, header, html),
-        lambda letters: replay_command(target, letters),
-    )
+    reading = make_read_options(format, id_field, encoding, header, html)
+    records = read_sources([file], reading, lambda letters: replay_command(target, letters))
     run, watch = BulkRun(), FieldWatch(())
     with (
         _keep_result(run),
@@ -158,6 +156,7 @@ def add(
     else:
         _print(index, run, target.command("backfill"))
     warn(warnings)
+    warn(reading_notes(reading), "note")
     code = _exit_code(run)
     if code == DONE and run.read_back is not None and run.read_back.otherwise:
         code = PARTLY

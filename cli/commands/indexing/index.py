@@ -35,8 +35,10 @@ from shinglefold.cli.options.sources import (
     check_dead_letters,
     make_read_options,
     read_sources,
+    reading_notes,
     reading_options,
     routing_option,
+    skipped_counts,
 )
 from shinglefold.cli.render.run_summary import (
     exit_code,
@@ -175,7 +177,7 @@ def index(
     pages = not replay and are_pages(sources, options)
     chosen, recipe = pipeline_for_index(target, invocation, fresh=fresh, pages=pages)
     if dry_run:
-        return _simulate(sources, records, chosen, verbose=verbose)
+        return _simulate(sources, records, chosen, options, verbose=verbose)
     if passages and not recipe.passages:
         chosen, recipe = add_passages(target, chosen, recipe, fresh=recreate)
     numbered = groups or recipe.groups
@@ -230,7 +232,7 @@ def index(
         return exit_code(summary)
     summary = replace(
         summary,
-        counts={**summary.counts, **{name: count for name, count in options.skipped.items() if count}},
+        counts={**summary.counts, **skipped_counts(options)},
         notes=(*summary.notes, *page_notes(sources, options, summary)),
     )
     warnings = [
@@ -291,7 +293,12 @@ def _field_types(target: "Target", mapping: str | None, *, recreate: bool) -> di
 
 
 def _simulate(
-    sources: Sequence[str], records: "Iterable[Record]", pipeline: "Pipeline", *, verbose: bool
+    sources: Sequence[str],
+    records: "Iterable[Record]",
+    pipeline: "Pipeline",
+    options: "ReadOptions",
+    *,
+    verbose: bool,
 ) -> int:
     """Print what a pipeline makes of documents, in the shape of ``_ingest/pipeline/_simulate``."""
     samples: list[dict[str, Any]] = []
@@ -309,6 +316,7 @@ def _simulate(
         raise InputError(f"{', '.join(sources)} holds no documents")
     results = pipeline.simulate(samples, verbose=verbose)["docs"] if samples else []
     write_json({"docs": [*results, *unreadable]})
+    warn(reading_notes(options), "note")
     return PARTLY if unreadable or any(map(_is_failed, results)) else DONE
 
 
