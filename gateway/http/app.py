@@ -183,7 +183,12 @@ class GatewayApp:
             return
         try:
             sent = await read_body(receive, request.headers, self.most_bytes)
-            body = inflated(sent, request.headers, self.most_bytes)
+            body: bytes | None = sent
+            if header(request.headers, b"content-encoding"):
+                loop = asyncio.get_running_loop()
+                body = await loop.run_in_executor(
+                    self.parts.searching, inflated, sent, request.headers, self.most_bytes
+                )
         except BodyTooLarge:
             reason = f"the body has more than {self.most_bytes} bytes: send less at once"
             await self._give(refusal(413, reason), request, send)

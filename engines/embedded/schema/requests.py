@@ -37,7 +37,7 @@ _REFUSED = frozenset(
 _LONGEST_ID = 512
 _META = frozenset({"_op_type", "_index", "_id", "_ready"})
 #: Names that no field of a document may have; servers refuse them, too.
-_METADATA = frozenset(
+METADATA = frozenset(
     {"_id", "_index", "_routing", "_source", "_version", "_seq_no", "_field_names", "_ignored",
      "_nested_path"}
 )  # fmt: skip
@@ -76,8 +76,8 @@ def single_entry(what: str, given: object) -> tuple[str, Any]:
 
 
 def int_option(what: str, value: object, low: int = 0) -> int:
-    """Return an integer that is at least ``low``."""
-    check_int(what, value, low, error=UnsupportedQuery)
+    """Return an integer of 32 bits that is at least ``low``."""
+    check_int(what, value, low, 2**31 - 1, error=UnsupportedQuery)
     return cast("int", value)
 
 
@@ -210,7 +210,7 @@ def _rest(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _document(what: str, value: object) -> Mapping[str, Any]:
     document = _object(what, value)
-    for name in document.keys() & _METADATA:
+    for name in document.keys() & METADATA:
         raise RefusedAction(400, f"{name!r} is metadata and can't be a field of a document; leave it out")
     return document
 
