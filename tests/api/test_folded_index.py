@@ -7,6 +7,8 @@ import pytest
 
 import shinglefold
 from shinglefold.api.index_options import IndexOptions
+from shinglefold.api.index_recipe import words_of_index
+from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, RecipeMismatch, Refused
 from shinglefold.examples import articles
 from shinglefold.grouping import Policy
@@ -310,3 +312,16 @@ def test_what_is_no_id_says_what_is_wanted(site, wanted, error, message):
     with pytest.raises(error) as told:
         site.similar(wanted)
     assert message in str(told.value)
+
+
+def test_an_engine_that_is_handed_in_stays_open(folder):
+    with shinglefold.open(folder, "site") as opened:
+        recipe, expected = opened.recipe, folded(opened.search(BRIDGE))
+    with open_engine(folder, words_of_index(recipe.scheme)) as engine:
+        with shinglefold.open(engine, "site") as opened:
+            assert opened.recipe == recipe
+            assert folded(opened.search(BRIDGE)) == expected
+        assert engine.index_exists("site")
+        with pytest.raises(IndexMissing, match="elsewhere"):
+            shinglefold.open(engine, "elsewhere")
+        assert engine.index_exists("site")
