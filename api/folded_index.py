@@ -66,6 +66,8 @@ class FoldedIndex:
     recipe: Recipe
     options: IndexOptions = field(default_factory=IndexOptions)
     settings: Settings = field(default_factory=Settings)
+    #: Whether ``close`` closes the engine.
+    owns_engine: bool = True
 
     def __post_init__(self) -> None:
         self.seal: Seal | None = self.options.seal(self.recipe, self.settings, self.name)
@@ -82,13 +84,14 @@ class FoldedIndex:
         self.close()
 
     def close(self) -> None:
-        """Close the index; a client that was handed in stays open."""
+        """Close the index; a client or an engine that was handed in stays open."""
         try:
             if self._gate is not None:
                 self._gate.close()
         finally:
             self._gate = None
-            self.engine.close()
+            if self.owns_engine:
+                self.engine.close()
 
     # Search
 

@@ -16,7 +16,7 @@ from shinglefold.settings import load_settings
 
 
 def open(  # noqa: A001 - documented, each with a default
-    where: Any,  # noqa: ANN401 - a folder, an address, a client
+    where: Any,  # noqa: ANN401 - a folder, an address, a client, an engine
     index: str,
     *,
     text: Sequence[str] | None = None,
@@ -34,8 +34,8 @@ def open(  # noqa: A001 - documented, each with a default
     """Open an index that ``shinglefold.setup`` or ``shinglefold index`` made.
 
     Args:
-        where: a folder, the address of a server, a ``shinglefold.engines.Connection``, or a client of
-            opensearch-py or elasticsearch-py, which is used unchanged and stays open.
+        where: a folder, the address of a server, a ``shinglefold.engines.Connection``, a client of
+            opensearch-py or elasticsearch-py, or an engine; both are used unchanged and stay open.
         index: an index, an alias or a pattern.
         text: the fields whose texts are compared; must be those of the index.
         languages: codes; must be those of the index.
@@ -70,6 +70,9 @@ def open(  # noqa: A001 - documented, each with a default
         on_trouble=on_trouble,
     )
     settings = load_settings()
+    if isinstance(where, Engine):
+        recipe = read_recipe(where, index, options)
+        return FoldedIndex(where, index, recipe, options, settings, owns_engine=False)
     engine, recipe = _open_with_recipe(where, index, options)
     try:
         return FoldedIndex(engine, index, recipe, options, settings)

@@ -68,6 +68,7 @@ class LanguageRouter:
         groups: for each script bit the indices of its languages, by precedence.
         rest: the index of the language that takes all other words.
         rivals: for each language the others of its scripts, by precedence.
+        inflected: for each language whether its dictionary knows inflected words.
         lexical: for each script bit whether dictionaries tell its languages apart.
         group_of: uint8, from script bits to the number of a bit; the last number for words of no script.
         tables: the kinds and traits of code points for these languages.
@@ -78,6 +79,7 @@ class LanguageRouter:
     groups: tuple[tuple[int, ...], ...]
     rest: int
     rivals: tuple[tuple[int, ...], ...]
+    inflected: tuple[bool, ...]
     lexical: tuple[bool, ...]
     group_of: NDArray[np.uint8]
     tables: Tables = field(repr=False)
@@ -139,13 +141,14 @@ def make_language_router(languages: Sequence[Language]) -> LanguageRouter:
     if len(scripts) >= SCRIPT_BITS or len(languages) > 16:
         raise ConfigError("more than 12 scripts or 16 languages at once; name fewer in languages")
     groups = tuple(_group(languages, script) or (rest,) for script in scripts)
-    inflected = [language.lexical and language.mode != "surface" for language in languages]
+    inflected = tuple(language.lexical and language.mode != "surface" for language in languages)
     facts = tuple((language.marks, language.scripts, language.unit) for language in languages)
     return LanguageRouter(
         languages=tuple(languages),
         groups=groups,
         rest=rest,
         rivals=tuple(_rivals(groups, index) for index in range(len(languages))),
+        inflected=inflected,
         lexical=tuple(len(group) > 1 and any(inflected[one] for one in group) for group in groups),
         group_of=_group_table(len(scripts)),
         tables=_tables(tuple(scripts), facts),
@@ -421,8 +424,7 @@ def _language_of_word(router: LanguageRouter, word: str, language: int) -> int:
     marked = [one for one in (language, *rivals) if not set(router.languages[one].marks).isdisjoint(word)]
     if len(marked) == 1:
         return marked[0]
-    plugin = router.languages[language]
-    if not plugin.lexical or plugin.mode == "surface" or plugin.knows(word):
+    if not router.inflected[language] or router.languages[language].knows(word):
         return language
     return next((one for one in rivals if router.languages[one].knows(word)), language)
 

@@ -3,8 +3,10 @@
 A path is dotted. Documents stay unchanged: writers return copies.
 """
 
+import base64
 import json
 import re
+import uuid
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -360,6 +362,21 @@ def template_paths(value: object) -> list[str]:
     if isinstance(value, Mapping):
         value = list(value.values())
     return [path for one in value for path in template_paths(one)] if isinstance(value, list) else []
+
+
+def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> Document:
+    """Return a document after a partial update: objects are merged, other values replaced."""
+    made = dict(document)
+    for name, value in changes.items():
+        old = made.get(name)
+        both = isinstance(old, Mapping) and isinstance(value, Mapping)
+        made[name] = merged(old, value) if both else value  # type: ignore[arg-type]
+    return made
+
+
+def random_id() -> str:
+    """Return a new id for a document, as engines make them."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()
 
 
 def well_formed(text: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shinglefold.api.index_options import IndexOptions
+from shinglefold.errors import InputError
 from shinglefold.gateway.bulks.signed_bulks import SignedBulks
 from shinglefold.gateway.indices import KnownIndices
 from shinglefold.gateway.rest import Operation, RestRequest, RestResponse, Steps, operation_of
@@ -57,8 +58,14 @@ class Interceptor:
 
         The steps yield ``Call`` and ``Tiebreaker`` (to an engine), ``Send`` (a request to forward),
         ``Admit`` (to the gate of an index) and ``Work``. Errors of the engine are raised at the ``yield``.
+
+        Raises:
+            InputError: the body is nested too deeply. Others as the steps of each operation.
         """
         operation = operation_of(request.method, request.path)
         if operation is None:
             return None
-        return (yield from self._handlers[operation.name](operation, request))
+        try:
+            return (yield from self._handlers[operation.name](operation, request))
+        except RecursionError as error:
+            raise InputError("the JSON is nested too deeply to be read here: send it flatter") from error

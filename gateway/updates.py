@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
+from shinglefold.documents import merged
 from shinglefold.errors import EngineError
 from shinglefold.gateway.indices import KnownIndices, SignedIndex, check_document
 from shinglefold.gateway.rest import (
@@ -74,8 +75,8 @@ class UpdateRequest:
 
     def merged(self, found: VersionedDocument) -> JSON:
         """Return the stored document after the update, without a fingerprint."""
-        merged: JSON = self.index.bare(_merge(found.source, self.body["doc"]))
-        return merged
+        made: JSON = self.index.bare(merged(found.source, self.body["doc"]))
+        return made
 
     def signed(self, found: VersionedDocument, outcome: Outcome) -> JSON:
         """Return the body that updates a stored document, given the merged one after the pipeline."""
@@ -97,7 +98,7 @@ class UpdateRequest:
                 f"`shinglefold backfill {self.index.name}`"
             )
             return {**kept, "doc": doc}
-        return {**kept, "doc": _merge(doc, action["doc"])}
+        return {**kept, "doc": merged(doc, action["doc"])}
 
 
 @contextmanager
@@ -226,13 +227,3 @@ def with_version(answer: JSON, renewed: JSON) -> JSON:
     """Return the answer to an update with the version that its fingerprint was renewed as."""
     names = ("_version", "_seq_no", "_primary_term")
     return answer | {name: renewed[name] for name in names if name in renewed}
-
-
-def _merge(document: Mapping[str, Any], changes: Mapping[str, Any]) -> JSON:
-    """Return a document with a partial one merged into it as engines do: value by value in objects."""
-    merged = dict(document)
-    for name, value in changes.items():
-        old = merged.get(name)
-        both = isinstance(old, Mapping) and isinstance(value, Mapping)
-        merged[name] = _merge(old, value) if both and isinstance(old, Mapping) else value
-    return merged

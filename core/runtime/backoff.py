@@ -51,7 +51,7 @@ class Backoff:
     def delays(self) -> Iterator[float]:
         """Yield the seconds to wait before each retry."""
         for retry in range(self.retries):
-            delay = min(self.most, self.first * 2.0**retry)
+            delay = min(self.most, self.first * 2.0 ** min(retry, 64))
             yield delay * (1.0 - self.jitter * random.random())
 
 

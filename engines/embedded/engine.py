@@ -55,7 +55,7 @@ from shinglefold.errors import (
 )
 from shinglefold.runtime.durable_files import require_locks
 
-_NAME = re.compile(r"[^A-Z\\/*?\"<>| ,#:.+_\-\s][^A-Z\\/*?\"<>| ,#:\s]{0,199}")
+_NAME = re.compile(r"[^A-Z\\/*?\"<>| ,#:\ud800-\udfff.+_\-\s][^A-Z\\/*?\"<>| ,#:\ud800-\udfff\s]{0,199}")
 #: Settings of servers that are accepted without effect.
 _SETTINGS = ("number_of_shards", "number_of_replicas", "refresh_interval")
 
@@ -145,7 +145,7 @@ class EmbeddedEngine(ExclusiveAccess):
         Raises:
             IndexMissing: a name without ``*`` matches none.
         """
-        if "*" not in pattern:
+        if not isinstance(pattern, str) or "*" not in pattern:
             if not self.index_exists(pattern):
                 raise self._missing(pattern)
             return [self._info(pattern)]

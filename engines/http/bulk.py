@@ -1,7 +1,5 @@
 """Bulk requests through a client's helper: retries while the server is busy, failures as values."""
 
-import base64
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +7,7 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from shinglefold.contracts.engine import BulkFailure, BulkResult
+from shinglefold.documents import random_id
 from shinglefold.engines.http.errors import (
     BUSY,
     block_remedy,
@@ -187,7 +186,7 @@ def with_id(action: Action) -> dict[str, Any]:
     """Return an action with an ``_id``, so that a retry after a timeout can't create a second document."""
     sent = dict(action)
     if sent.get("_id") is None and sent.get("_op_type", "index") in ("index", "create"):
-        sent["_id"] = base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()
+        sent["_id"] = random_id()
     return sent
 
 

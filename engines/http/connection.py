@@ -103,7 +103,8 @@ class Connection:
             raise ConfigError("client_key without client_cert: give the certificate too")
         if self.aws_region and self.product == "elasticsearch":
             raise ConfigError("aws_region: only OpenSearch takes signed requests")
-        check_number("timeout (seconds)", self.timeout, above=True)
+        # Locks and sockets do not take any number.
+        check_number("timeout (seconds)", self.timeout, high=1_000_000, above=True)
         check_int("retries", self.retries)
         check_int("max_connections", self.max_connections, 1)
 

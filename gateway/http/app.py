@@ -94,10 +94,10 @@ def gateway_app(
         ConfigError: an address or an option is not valid.
         MissingExtra: the extra ``gateway`` is not installed.
     """
-    check_int("most_bytes", most_bytes, 1)
+    check_int("most_bytes", most_bytes, 1, 2**62)
     check_int("signers", signers)
-    check_number("connect_seconds", connect_seconds, above=True)
-    check_number("read_seconds", read_seconds, above=True)
+    check_number("connect_seconds", connect_seconds, high=1_000_000, above=True)
+    check_number("read_seconds", read_seconds, high=1_000_000, above=True)
     if pages:
         check_pages_access(admin_open, admin_token or "")
     options = IndexOptions.parse(similarity=similarity, dedup=dedup, seal_key=seal_key, cursor_key=cursor_key)
@@ -183,7 +183,12 @@ class GatewayApp:
             return
         try:
             sent = await read_body(receive, request.headers, self.most_bytes)
-            body = inflated(sent, request.headers, self.most_bytes)
+            body: bytes | None = sent
+            if header(request.headers, b"content-encoding"):
+                loop = asyncio.get_running_loop()
+                body = await loop.run_in_executor(
+                    self.parts.searching, inflated, sent, request.headers, self.most_bytes
+                )
         except BodyTooLarge:
             reason = f"the body has more than {self.most_bytes} bytes: send less at once"
             await self._give(refusal(413, reason), request, send)

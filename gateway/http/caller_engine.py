@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from shinglefold.contracts.engine import AsyncEngine
 from shinglefold.engines import open_async_engine, open_blocking_twin
 from shinglefold.engines.http.product_detection import Detected, detect
+from shinglefold.engines.http.responses import in_address
 from shinglefold.errors import EngineUnavailable
 from shinglefold.gateway.clients import through_function, with_transport
 from shinglefold.gateway.dialects import Dialect, ElasticsearchDialect, OpenSearchDialect
@@ -131,16 +132,8 @@ def load_clients(product: str) -> None:
 
 def target_of(request: RestRequest) -> str:
     """Return the path and the parameters of a request, percent-encoded."""
-    query = urlencode(
-        {name: _parameter(value) for name, value in request.parameters.items() if value is not None}
-    )
+    query = urlencode(in_address(request.parameters))
     return f"{request.path}?{query}" if query else request.path
-
-
-def _parameter(value: Any) -> Any:  # noqa: ANN401 - of a client
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
 def _client(product: str, urls: list[str]) -> Any:  # noqa: ANN401 - the clients' own types

@@ -148,9 +148,6 @@ class Interception:
             refused = _engines_own(error, given.caller)
             if refused is None and not _fails_open(operation, error):
                 refused = refusal_of(error)
-        elif isinstance(error, RecursionError):
-            reason = "the JSON is nested too deeply for the gateway: send it flatter"
-            refused = None if operation in SEARCHES else refusal(400, reason)
         else:
             _log.error("a fault in the gateway", exc_info=error, extra={"fields": {"operation": operation}})
             reason = f"a fault in the gateway ({type(error).__name__}), which its log shows"

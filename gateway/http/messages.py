@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableSeque
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
+from io import BytesIO
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -38,6 +39,8 @@ _OF_BYTES = frozenset((b"content-length", b"content-encoding", b"accept-encoding
 _JSON = re.compile(r"application/(vnd\.(elasticsearch|opensearch)\+)?(json|x-ndjson)\b", re.IGNORECASE)
 _ANY = re.compile(r"(\*|application)/\*", re.IGNORECASE)
 _VENDOR = re.compile(r"application/vnd\.elasticsearch\+json\s*;\s*compatible-with\s*=\s*(\d+)", re.IGNORECASE)
+#: The weight of an encoding that a caller does not take.
+_REFUSED = re.compile(r"q\s*=\s*0(\.0*)?", re.IGNORECASE)
 #: The type of refusals that are the gateway's own.
 _KIND = "shinglefold_gateway_exception"
 #: Shorter bodies are not compressed. Long ones take some ms, in which other threads run.
@@ -179,7 +182,7 @@ def takes_gzip(headers: Headers) -> bool:
     """Return whether a caller takes compressed answers."""
     for part in header(headers, b"accept-encoding").lower().split(","):
         name, _, weight = part.partition(";")
-        if name.strip() in ("gzip", "*") and weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00"):
+        if name.strip() in ("gzip", "*") and not _REFUSED.fullmatch(weight.strip()):
             return True
     return False
 
@@ -214,22 +217,13 @@ def inflated(body: bytes, headers: Headers, most: int) -> bytes | None:
         return body
     if encoding not in ("gzip", "x-gzip"):
         return None
-    parts: list[bytes] = []
-    size, rest = 0, body
     try:
-        # A file of gzip may have several members.
-        while rest:
-            reader = zlib.decompressobj(wbits=31)
-            parts.append(reader.decompress(rest, most - size + 1))
-            size += len(parts[-1])
-            if size > most:
-                raise BodyTooLarge
-            if not reader.eof:
-                raise MalformedBody
-            rest = reader.unused_data
-    except zlib.error as error:
+        found = gzip.GzipFile(fileobj=BytesIO(body)).read(most + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise MalformedBody from error
-    return b"".join(parts)
+    if len(found) > most:
+        raise BodyTooLarge
+    return found
 
 
 def json_type(accepted: str, product: str) -> bytes:

@@ -29,7 +29,7 @@ from shinglefold.errors import (
     suggest,
 )
 from shinglefold.gateway.access import AccessToken
-from shinglefold.gateway.pages import adviser_page, compare_page, groups_page, recipe_page, search_page
+from shinglefold.gateway.pages import compare_page, index_pages, search_page
 from shinglefold.gateway.pages.guard import PageGuard
 from shinglefold.gateway.pages.messages import LANGUAGES, Messages, chosen_language
 from shinglefold.gateway.pages.shared import PageParameters, Shared, address, without_backquotes
@@ -62,10 +62,10 @@ class _Shown:
 
 _PAGES = (
     _Shown("search", search_page.PARAMETERS, search_page.search_json),
-    _Shown("groups", groups_page.PARAMETERS, groups_page.groups_json),
+    _Shown("groups", index_pages.GROUPS_PARAMETERS, index_pages.groups_json),
     _Shown("compare", compare_page.PARAMETERS, compare_page.compare_json),
-    _Shown("adviser", adviser_page.PARAMETERS, adviser_page.adviser_json),
-    _Shown("recipe", recipe_page.PARAMETERS, recipe_page.recipe_json),
+    _Shown("adviser", index_pages.ADVISER_PARAMETERS, index_pages.adviser_json),
+    _Shown("recipe", index_pages.RECIPE_PARAMETERS, index_pages.recipe_json),
 )
 
 

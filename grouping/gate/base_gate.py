@@ -1,15 +1,13 @@
 """The base of both gates: turns documents into members, and describes verdicts."""
 
 import asyncio
-import base64
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document
-from shinglefold.documents import get, too_long
+from shinglefold.documents import get, random_id, too_long
 from shinglefold.errors import InputError, Refused, ShinglefoldError
 from shinglefold.grouping.gate.group_commit import DecisionJob, GroupCommit, WaitingCaller
 from shinglefold.grouping.gate.housekeeping import Housekeeping
@@ -222,7 +220,7 @@ def document_id(document: Mapping[str, Any]) -> str:
     given = document.get("_id", document.get("id"))
     if given is not None and given != "":
         return str(given)
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()
+    return random_id()
 
 
 def batches(documents: Sequence[Document]) -> list[list[Document]]:

@@ -3,6 +3,7 @@
 import re
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -28,6 +29,8 @@ _PIECE = re.compile(
     "|".join([*(letters for letters, _ in _LETTERS), "'(?:[^']|'')*'", "[a-zA-Z]+", "."]), re.DOTALL
 )
 
+#: The last three digits of nanoseconds, which Python does not keep.
+_NANOSECONDS = re.compile(r"(?<=\d{6})\d{3}(?!\d)")
 _Reader = Callable[[str], datetime]
 _TRUTH = {"true": True, "false": False}
 
@@ -188,9 +191,16 @@ class Convert(ValueProcessor):
             raise ProcessorError(f"field [{self.field}]: {value!r:.100} is no {self.kind}") from error
 
 
+def _check_digits(value: Any) -> None:  # noqa: ANN401 - JSON
+    """Refuse a number with underscores, which Python reads, and engines do not."""
+    if isinstance(value, str) and "_" in value:
+        raise ValueError(value)
+
+
 def _integer(value: Any) -> int:  # noqa: ANN401 - JSON
     if isinstance(value, bool) or (isinstance(value, str) and len(value) > 20):
         raise ValueError
+    _check_digits(value)
     number = int(value, 0) if isinstance(value, str) and value[:2].lower() == "0x" else int(value)
     if not -(2**63) <= number < 2**63:
         raise OverflowError
@@ -198,6 +208,7 @@ def _integer(value: Any) -> int:  # noqa: ANN401 - JSON
 
 
 def _float(value: Any) -> float:  # noqa: ANN401 - JSON
+    _check_digits(value)
     number = float(value)
     if isinstance(value, bool) or number - number != 0:
         # JSON has neither infinity nor NaN.
@@ -297,20 +308,21 @@ def _reader(name: str, zone: tzinfo, place: str) -> _Reader:
         return lambda text: _with_timezone(datetime.fromisoformat(text), zone)
     if name in {"UNIX", "UNIX_MS", "epoch_second", "epoch_millis"}:
         unit = 1.0 if name in {"UNIX", "epoch_second"} else 0.001
-        return lambda text: _EPOCH + timedelta(seconds=_finite(text) * unit)
+        return lambda text: _EPOCH + timedelta(seconds=_float(text) * unit)
     pattern = _strptime(name, place)
-    return lambda text: _with_timezone(datetime.strptime(text, pattern), zone)
+    try:
+        with suppress(ValueError):
+            datetime.strptime("", pattern)
+    except re.error as error:
+        raise ConfigError(f"{place}: the date format {name!r} has a part twice; name each once") from error
+    nanoseconds = "SSSSSSSSS" in name
+    return lambda text: _with_timezone(
+        datetime.strptime(_NANOSECONDS.sub("", text) if nanoseconds else text, pattern), zone
+    )
 
 
 def _with_timezone(when: datetime, zone: tzinfo) -> datetime:
     return when.replace(tzinfo=zone) if when.tzinfo is None else when
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if number - number != 0:
-        raise ValueError(text)
-    return number
 
 
 def _strptime(pattern: str, place: str) -> str:
@@ -324,6 +336,8 @@ def _strptime(pattern: str, place: str) -> str:
     for piece in _PIECE.findall(pattern):
         if piece in known:
             pieces.append(known[piece])
+        elif piece == "'":
+            raise ConfigError(f"{place}: a quote opened in the date format {pattern!r} never closes")
         elif piece[0] == "'":
             pieces.append(piece[1:-1].replace("''", "'").replace("%", "%%") or "'")
         elif piece[0].isascii() and piece[0].isalpha():

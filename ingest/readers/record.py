@@ -16,6 +16,8 @@ from shinglefold.options.validation import check_bool, check_choice, check_int, 
 Format = Literal["auto", "jsonl", "csv", "html", "text"]
 #: The most levels of objects and lists in a document; servers map 20 by default.
 _DEEPEST = 100
+#: No stream can be asked for more.
+_MOST_BYTES = 2**62
 _METADATA = ("_id", "_routing")
 _CONTAINERS = (dict, list)
 _HARMLESS = frozenset((str, int, bool, type(None)))
@@ -57,7 +59,7 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         check_choice("format", self.format, get_args(Format))
-        check_int("max_bytes", self.max_bytes, 1)
+        check_int("max_bytes", self.max_bytes, 1, _MOST_BYTES)
         for name in ("id_field", "encoding", "prefix"):
             check_str(name, getattr(self, name), empty=True)
         check_bool("html", self.html)

@@ -3,8 +3,6 @@
 A pipeline of the server may change documents after they were signed, so they are read back and compared.
 """
 
-import base64
-import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +12,7 @@ from typing import Any, NamedTuple
 from msgspec.json import decode
 
 from shinglefold.contracts.engine import JSON, AsyncEngine, BulkFailure, BulkResult, Engine, GuardedWrites
-from shinglefold.documents import values_at
+from shinglefold.documents import random_id, values_at
 from shinglefold.errors import EngineError, EngineUnavailable, suggest
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome
@@ -280,7 +278,7 @@ class ReadBack:
 def _with_id(action: Action) -> Action:
     if "_id" in action:
         return action
-    return {**action, "_id": base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()}
+    return {**action, "_id": random_id()}
 
 
 def _documents(count: int) -> str:

@@ -13,8 +13,7 @@
 Each check creates a separate index and deletes it; its name begins with ``conformance-``.
 """
 
-from shinglefold.testing.engines.queries import Queries
-from shinglefold.testing.engines.results import Groups, Hits, Pages
+from shinglefold.testing.engines.searching import Groups, Hits, Pages, Queries
 from shinglefold.testing.engines.writing import Indices, Writing
 
 

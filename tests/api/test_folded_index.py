@@ -8,6 +8,8 @@ import pytest
 
 import shinglefold
 from shinglefold.api.index_options import IndexOptions
+from shinglefold.api.index_recipe import words_of_index
+from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, RecipeMismatch, Refused
 from shinglefold.examples import articles
 from shinglefold.grouping import Policy
@@ -387,3 +389,16 @@ def test_an_index_whose_recipe_was_changed_since_is_opened_again(tmp_path):
                 examine()
     with shinglefold.open(tmp_path, "news") as after:
         assert after.doctor().findings == {"stale": 2}
+
+
+def test_an_engine_that_is_handed_in_stays_open(folder):
+    with shinglefold.open(folder, "site") as opened:
+        recipe, expected = opened.recipe, folded(opened.search(BRIDGE))
+    with open_engine(folder, words_of_index(recipe.scheme)) as engine:
+        with shinglefold.open(engine, "site") as opened:
+            assert opened.recipe == recipe
+            assert folded(opened.search(BRIDGE)) == expected
+        assert engine.index_exists("site")
+        with pytest.raises(IndexMissing, match="elsewhere"):
+            shinglefold.open(engine, "elsewhere")
+        assert engine.index_exists("site")

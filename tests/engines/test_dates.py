@@ -27,6 +27,10 @@ _DAY = 86_400_000
         ("86400000", _DAY, 1),
         (86_400_000, _DAY, 1),
         (-1, -1, 1),
+        ("9999", 253_370_764_800_000, 365 * _DAY),
+        ("9999-12-31", 253_402_214_400_000, _DAY),
+        ("9999-12-31T23:59:59Z", 253_402_300_799_000, 1000),
+        ("9999-12-31T23:59:59.999-05:00", 253_402_318_799_999, 1),
     ],
 )
 def test_a_date_covers_its_span(text, first, length):
@@ -35,7 +39,20 @@ def test_a_date_covers_its_span(text, first, length):
 
 @pytest.mark.parametrize(
     "value",
-    ["", "today", "2024-13", "2024-02-30", "24-01-01", "2024-1-1", "2024-01-01 1:00", True, None],
+    [
+        2**63,
+        -(2**63) - 1,
+        "9" * 19,
+        "",
+        "today",
+        "2024-13",
+        "2024-02-30",
+        "24-01-01",
+        "2024-1-1",
+        "2024-01-01 1:00",
+        True,
+        None,
+    ],
 )
 def test_what_is_no_date_is_refused(value):
     with pytest.raises(ValueError, match="is not a date"):

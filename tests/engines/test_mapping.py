@@ -252,3 +252,38 @@ def test_no_document_has_an_id_that_is_no_unicode(engine):
     engine.refresh("pages")
     assert engine.get("pages", "\ud800") is None
     assert engine.get_all("pages", ["\udcff", "1"]) == [None, {"n": 1}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("date", 10**19), ("date", "9" * 23), ("long", "1_000"), ("double", "1_0"), ("long", 2**63)],
+)
+def test_numbers_that_servers_refuse_are_refused(engine, kind, value):
+    (reason,) = _index(engine, {"n": value}, properties={"n": {"type": kind}})
+    assert f"failed to parse field 'n' of type '{kind}'" in reason
+
+
+def test_bounds_in_texts_are_not_rounded(engine):
+    _index(engine, {"n": 2**53}, properties={"n": {"type": "long"}})
+    assert _count(engine, {"range": {"n": {"gte": str(2**53 + 1)}}}) == 0
+    assert _count(engine, {"range": {"n": {"gte": str(2**53), "lt": "1e16"}}}) == 1
+
+
+@pytest.mark.parametrize(
+    ("definition", "said"),
+    [
+        ({"type": "keyword", "fields": None}, "expected an object"),
+        ({"type": "keyword", "fields": {"sub": None}}, "expected a name and an object with a type"),
+        ({"type": "keyword", "fields": {"": {"type": "text"}}}, "expected a name"),
+        ({"enabled": "false"}, "expected true or false"),
+    ],
+)
+def test_malformed_definitions_are_refused(engine, definition, said):
+    with pytest.raises(UnsupportedQuery, match=said):
+        engine.create_index("pages", {"properties": {"field": definition}}, {})
+
+
+@pytest.mark.parametrize("name", ["_id", "_source", "_index"])
+def test_metadata_can_not_be_mapped(engine, name):
+    with pytest.raises(UnsupportedQuery, match="is metadata"):
+        engine.create_index("pages", {"properties": {name: {"type": "keyword"}}}, {})

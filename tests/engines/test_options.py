@@ -17,6 +17,7 @@ from shinglefold.errors import EngineError, MissingExtra, UnsupportedQuery
 @pytest.fixture
 def pages(engine: EmbeddedEngine) -> EmbeddedEngine:
     properties = {"title": {"type": "text"}, "tag": {"type": "keyword"}, "n": {"type": "long"}}
+    properties["at"] = {"type": "date"}
     raw = {"raw": {"type": "binary"}, "inner": {"properties": {"tag": {"type": "keyword"}}}}
     engine.create_index("pages", {"properties": properties | raw}, {})
     engine.bulk([{"_index": "pages", "_id": "1", "_source": {"title": "one", "tag": "a", "n": 1}}])
@@ -56,6 +57,11 @@ def pages(engine: EmbeddedEngine) -> EmbeddedEngine:
         ({"sort": [{"n": {"mode": "max"}}]}, "unmapped_type"),
         ({"sort": [{"n": "up"}]}, "'asc'|asc, desc"),
         ({"sort": ["_shard_doc"]}, "point in time"),
+        ({"sort": ["at"], "search_after": ["soon"]}, "search_after: 'soon' is not a date"),
+        ({"query": {"range": {"at": {"gte": 10**19}}}}, "is not a date"),
+        ({"query": {"match_phrase": {"title": {"query": "a b", "slop": 2**31}}}}, "0 to 2147483647"),
+        ({"aggs": {"a": {"terms": {"field": "tag", "size": 2**40}}}}, "1 to 2147483647"),
+        ({"size": 2**64}, "0 to 2147483647"),
         ({"size": True}, "whole number"),
         ({"size": "10"}, "whole number"),
         ({"docvalue_fields": ["title"]}, "no doc values"),
@@ -166,3 +172,20 @@ def test_threads_may_share_an_engine(pages):
         assert list(pool.map(write, range(4))) == [51] * 4
     assert pages.search("pages", {})["hits"]["total"]["value"] == 201
     assert time.monotonic() - began < 60
+
+
+def test_a_page_of_any_size_takes_the_memory_of_its_hits(pages):
+    body = {"size": 2**31 - 1, "aggs": {"tags": {"terms": {"field": "tag", "size": 2**31 - 1}}}}
+    found = pages.search("pages", body)
+    assert [hit["_id"] for hit in found["hits"]["hits"]] == ["1"]
+    assert found["aggregations"]["tags"]["buckets"] == [{"key": "a", "doc_count": 1}]
+
+
+def test_names_and_times_of_other_types_are_refused(pages):
+    for name in (None, 5, "\ud800"):
+        for ask in (pages.indices, pages.all_mappings, pages.index_exists):
+            with pytest.raises(UnsupportedQuery, match="is not a valid index name"):
+                ask(name)
+    for keep_alive in (None, 5):
+        with pytest.raises(UnsupportedQuery, match="keep_alive"):
+            pages.open_pit("pages", keep_alive)

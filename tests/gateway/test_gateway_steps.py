@@ -190,7 +190,6 @@ STATUSES = {
     EngineUnavailable("x"): (503, 503),
     ShinglefoldError("x"): (503, None),
     KeyError("a fault of ours"): (500, None),
-    RecursionError("too deep"): (400, None),
 }  # fmt: skip
 
 
@@ -212,7 +211,7 @@ def test_an_error_that_callers_have_to_mend_does_not_say_try_again(error):
         answer, sent = _answered(operation, error)
         assert (answer.status, len(sent)) == ((200, 1) if search is None else (search, 0))
     # In a bulk that was begun, an error is told by item.
-    assert status_of(error) == (503 if write == 500 or isinstance(error, RecursionError) else write)
+    assert status_of(error) == (503 if write == 500 else write)
 
 
 def test_the_engines_own_refusal_goes_before():

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 from support.gateway import RawUpstream, exchange, parts, reply, request, running_gateway, says
 
+from shinglefold.gateway.http.messages import inflated, takes_gzip
 from shinglefold.gateway.http.signers import Signers, _sign
 from shinglefold.gateway.indices import SignedIndex
 from shinglefold.ingest import Pipeline, default_definition
@@ -298,6 +299,23 @@ def test_bodies_over_the_limit_are_refused_also_when_inflated(setting, seen):
         sent = request("POST", "/_bulk", body, JSON, f"content-encoding: {encoding}")
         assert parts(exchange(setting.port, sent))[0] == expected
     assert seen.head == b""
+
+
+def test_the_time_for_members_of_gzip_grows_with_their_number():
+    def seconds(members: int) -> float:
+        body, begun = gzip.compress(b"") * members, time.process_time()
+        assert inflated(body, [(b"content-encoding", b"gzip")], 10) == b""
+        return time.process_time() - begun
+
+    assert seconds(160_000) < 20 * seconds(16_000)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "takes"),
+    [("gzip", True), ("br, *;q=0.1", True), ("gzip;q=0.000", False), ("gzip; q = 0", False), ("br", False)],
+)
+def test_a_weight_of_zero_refuses_gzip(accepted, takes):
+    assert takes_gzip([(b"accept-encoding", accepted.encode())]) is takes
 
 
 def test_the_gateways_own_paths(setting):

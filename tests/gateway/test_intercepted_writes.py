@@ -8,7 +8,7 @@ from support.interceptor import Script, intercept, lines, reads, with_note
 
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.contracts.engine import Guard
-from shinglefold.errors import ConfigError, EngineUnavailable, PermissionDenied
+from shinglefold.errors import ConfigError, EngineUnavailable, InputError, PermissionDenied
 from shinglefold.gateway import Interceptor
 from shinglefold.gateway.gates import Admit
 from shinglefold.gateway.rest import (
@@ -419,3 +419,14 @@ def test_a_refresh_that_fails_after_a_gate_is_told_and_the_document_is_stored(si
     assert [("searches may not show them yet" in one, why in one) for one in told] == [(True, True)] * bool(
         why
     )
+
+
+@pytest.mark.parametrize("levels", [600, 5000])
+@pytest.mark.parametrize("path", ["/site/_doc", "/site/_bulk", "/site/_search"])
+def test_json_that_is_nested_too_deeply_is_refused_in_words(site, path, levels):
+    nested = b'{"title":"a","ext":{"dedup":{}},"a":' + b"[" * levels + b"]" * levels + b"}\n"
+    body = b'{"index":{"_index":"site"}}\n' + nested if path.endswith("bulk") else nested
+    with pytest.raises(
+        InputError if levels > 600 or "search" not in path else ConfigError, match=r"levels|deeply"
+    ):
+        intercept(site, Script(site, 201), path, body)

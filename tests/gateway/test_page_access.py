@@ -20,7 +20,7 @@ from support.pages import check_page, served
 
 import shinglefold
 from shinglefold.errors import EngineUnavailable
-from shinglefold.gateway.pages import groups_page, pages_app
+from shinglefold.gateway.pages import index_pages, pages_app
 from shinglefold.gateway.pages.guard import POLICY
 from shinglefold.gateway.pages.shared import Recent
 from shinglefold.grouping.report import make_report
@@ -192,7 +192,7 @@ def test_one_scan_serves_every_number_of_groups(site, monkeypatch):
         scans.append(args)
         return make_report(*args, **options)
 
-    monkeypatch.setattr(groups_page, "make_report", counted)
+    monkeypatch.setattr(index_pages, "make_report", counted)
     with served(pages_app(site)) as send:
         made = [json.loads(send("/groups", {"most": most, "format": "json"})[2]) for most in (1, 2, 100)]
     assert len(scans) == 1

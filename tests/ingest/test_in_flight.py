@@ -246,3 +246,8 @@ def test_what_was_written_is_found_though_failed_documents_can_not_be_kept(engin
     summary = index_documents(busy, "i", documents, plain, workers=1, dead_letters=file)
     assert "failed documents not kept" in summary.stopped
     assert stored(engine) == summary.indexed == 2 * BLOCK - 2
+
+
+def test_any_number_of_retries_has_delays():
+    delays = list(Backoff(2_000, first=0.5, most=30.0).delays())
+    assert (len(delays), delays[0], delays[-1]) == (2_000, 0.5, 30.0)

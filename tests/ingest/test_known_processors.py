@@ -55,8 +55,8 @@ Make = Callable[..., Pipeline]
         ({"convert": {"field": "n", "type": "string"}}, {"n": False}, {"n": "false"}),
         (
             {"convert": {"field": "n", "type": "auto"}},
-            {"n": ["true", "7", "7.5", "sieben"]},
-            {"n": [True, 7, 7.5, "sieben"]},
+            {"n": ["true", "7", "7.5", "7_5", "sieben"]},
+            {"n": [True, 7, 7.5, "7_5", "sieben"]},
         ),
     ],
 )
@@ -76,6 +76,9 @@ def test_a_processor_changes_the_field_it_names(run_one: Run, processor, documen
         ({"trim": {"field": "t"}}, {"t": ["a", 1]}, "is a number, expected text"),
         ({"lowercase": {"field": "t"}}, {"t": None}, r"field \[t\] is null"),
         ({"convert": {"field": "n", "type": "integer"}}, {"n": "9" * 5000}, "is no integer"),
+        ({"convert": {"field": "n", "type": "integer"}}, {"n": "1_000"}, "is no integer"),
+        ({"convert": {"field": "n", "type": "float"}}, {"n": "1_0.5"}, "is no float"),
+        ({"date": {"field": "d", "formats": ["UNIX"]}}, {"d": "1_0"}, "is no date"),
         ({"convert": {"field": "n", "type": "float"}}, {"n": "1e999"}, "is no float"),
         ({"convert": {"field": "n", "type": "boolean"}}, {"n": "maybe"}, "is no boolean"),
         ({"date": {"field": "d", "formats": ["ISO8601"]}}, {"d": "heute"}, "is no date in ISO8601"),
@@ -110,6 +113,8 @@ def test_what_a_processor_cannot_do_fails_the_document_and_says_why(
         ),
         ("21 o'clock 2026", ["dd 'o''clock' yyyy"], "UTC", "2026-01-21T00:00:00.000Z"),
         ("100% 2026", ["'100'% yyyy"], "UTC", "2026-01-01T00:00:00.000Z"),
+        ("2026 0.123456789", ["yyyy s.SSSSSSSSS"], "UTC", "2026-01-01T00:00:00.123Z"),
+        ("20261121103005123456789", ["yyyyMMddHHmmssSSSSSSSSS"], "UTC", "2026-11-21T10:30:05.123Z"),
     ],
 )
 def test_a_date_is_read_in_the_first_format_that_fits(run_one: Run, value, formats, zone, expected):
@@ -128,6 +133,8 @@ def test_a_date_is_read_in_the_first_format_that_fits(run_one: Run, value, forma
         ({"join": {"field": "t", "separator": 5}}, "'separator': expected text, got 5"),
         ({"convert": {"field": "t", "type": "intger"}}, "integer"),
         ({"date": {"field": "t", "formats": ["QQ yyyy"]}}, "'QQ', which is not supported"),
+        ({"date": {"field": "t", "formats": ["yyyy MM yyyy"]}}, "has a part twice"),
+        ({"date": {"field": "t", "formats": ["yyyy 'o"]}}, "a quote .* never closes"),
         (
             {"date": {"field": "t", "formats": ["ISO8601"], "timezone": "Mars/Base"}},
             "no time zone 'Mars/Base'",

@@ -351,6 +351,7 @@ def test_what_cannot_be_opened_is_an_input_error(tmp_path: Path):
         {"encoding": "idna"},
         {"encoding": "\0"},
         {"max_bytes": 0},
+        {"max_bytes": 2**63},
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any]):

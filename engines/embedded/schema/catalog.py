@@ -15,6 +15,7 @@ from typing import Any
 
 from shinglefold.engines.embedded.schema.field_types import SEARCHED, TYPES, Field, looks_like_date
 from shinglefold.engines.embedded.schema.requests import (
+    METADATA,
     bool_option,
     check_options,
     int_option,
@@ -143,18 +144,27 @@ def _dynamic(where: str, definition: Mapping[str, Any]) -> str:
 
 
 def _check_properties(prefix: str, properties: object) -> None:
-    if not isinstance(properties, Mapping):
-        raise UnsupportedQuery(f"properties of {prefix or 'mappings'}: expected an object")
-    for name, definition in properties.items():
-        path = f"{prefix}{name}"
-        if not name or not isinstance(definition, Mapping):
-            raise UnsupportedQuery(f"mapping of {path!r}: expected a name and an object with a type")
+    for path, definition in _definitions(prefix, "properties", properties):
         if is_object(definition):
             check_options(f"object {path!r}", definition, _OBJECT)
             _dynamic(path, definition)
+            if "enabled" in definition:
+                bool_option(f"enabled of {path!r}", definition["enabled"])
             _check_properties(path + ".", definition.get("properties", {}))
         else:
             _check_leaf(path, definition)
+
+
+def _definitions(prefix: str, what: str, given: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the path and the definition of each field, after checking their form."""
+    if not isinstance(given, Mapping):
+        raise UnsupportedQuery(f"{what} of {prefix or 'mappings'}: expected an object")
+    for name, definition in given.items():
+        if not name or not isinstance(name, str) or not isinstance(definition, Mapping):
+            raise UnsupportedQuery(f"mapping of '{prefix}{name}': expected a name and an object with a type")
+        if not prefix and name in METADATA:
+            raise UnsupportedQuery(f"mapping of {name!r}: this is metadata; leave it out")
+        yield f"{prefix}{name}", definition
 
 
 def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
@@ -171,10 +181,10 @@ def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
         int_option(f"ignore_above of {path!r}", definition["ignore_above"], 1)
     if definition.get("format", _FORMATS[0]) not in _FORMATS:
         raise unsupported(f"date format (of {path!r})", str(definition["format"]), _FORMATS)
-    for sub, sub_definition in definition.get("fields", {}).items():
+    for sub, sub_definition in _definitions(f"{path}.", "fields", definition.get("fields", {})):
         if "fields" in sub_definition:
-            raise UnsupportedQuery(f"mapping of {path}.{sub}: a multi-field can't have multi-fields")
-        _check_leaf(f"{path}.{sub}", sub_definition)
+            raise UnsupportedQuery(f"mapping of {sub}: a multi-field can't have multi-fields")
+        _check_leaf(sub, sub_definition)
 
 
 #: The file of the catalog in the folder of an index.

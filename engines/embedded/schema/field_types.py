@@ -39,10 +39,10 @@ def parse_date(value: object) -> ValueRange:
     Raises:
         ValueError: it is not a date.
     """
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
         return ValueRange(value, value)
     text = str(value)
-    if re.fullmatch(r"-?\d{5,}", text):
+    if re.fullmatch(r"-?[0-9]{5,18}", text):
         return ValueRange(int(text), int(text))
     span = _read(text) if isinstance(value, str) else None
     if span is None:
@@ -69,10 +69,14 @@ def _read(text: str) -> ValueRange | None:
             int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0),
             int(float(f"0.{fraction or 0}") * 1000) * 1000, _zone(zone),
         )  # fmt: skip
-        after = _next(first, month, (day, hour, minute, second, fraction))
-        return ValueRange(_milliseconds(first), _milliseconds(after) - 1)
     except (ValueError, OverflowError):
         return None
+    try:
+        after = _next(first, month, (day, hour, minute, second, fraction))
+    except (ValueError, OverflowError):
+        # The last day, month or year that Python knows, which stands for "without end".
+        return ValueRange(_milliseconds(first), _milliseconds(datetime.max.replace(tzinfo=first.tzinfo)))
+    return ValueRange(_milliseconds(first), _milliseconds(after) - 1)
 
 
 def _next(first: datetime, month: str | None, parts: tuple[str | None, ...]) -> datetime:
@@ -220,11 +224,17 @@ def _string(_: Field, value: object) -> str:
     return json.dumps(value)
 
 
-def _long(field: Field, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+def _number(value: object) -> int | float | str:
+    """Return a number as JSON or text has it; Python also reads underscores."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or "_" in str(value):
         raise ValueError(f"{value!r} is not a number")
+    return value
+
+
+def _long(field: Field, value: object) -> int:
+    number = _number(value)
     try:
-        whole = int(value)
+        whole = int(number)
     except (ValueError, OverflowError):
         whole = int(_double(field, value))
     limit = 2 ** (_BITS.get(field.type, 64) - 1)
@@ -234,10 +244,8 @@ def _long(field: Field, value: object) -> int:
 
 
 def _double(_: Field, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"{value!r} is not a number")
     try:
-        result = float(value)
+        result = float(_number(value))
     except (ValueError, OverflowError):
         raise ValueError(f"{value!r} is not a number") from None
     if result - result != 0:

@@ -1,13 +1,12 @@
 """What requests give: options of bodies, URL parameters, and bulk actions. None is ignored silently."""
 
-import base64
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, cast
 
 from shinglefold.contracts.exclusive_writes import PreparedDocument
+from shinglefold.documents import random_id
 from shinglefold.errors import UnsupportedQuery, nearest, quote
 from shinglefold.options.validation import check_bool, check_int, check_number, check_object, expected
 
@@ -37,7 +36,7 @@ _REFUSED = frozenset(
 _LONGEST_ID = 512
 _META = frozenset({"_op_type", "_index", "_id", "_ready"})
 #: Names that no field of a document may have; servers refuse them, too.
-_METADATA = frozenset(
+METADATA = frozenset(
     {"_id", "_index", "_routing", "_source", "_version", "_seq_no", "_field_names", "_ignored",
      "_nested_path"}
 )  # fmt: skip
@@ -76,8 +75,8 @@ def single_entry(what: str, given: object) -> tuple[str, Any]:
 
 
 def int_option(what: str, value: object, low: int = 0) -> int:
-    """Return an integer that is at least ``low``."""
-    check_int(what, value, low, error=UnsupportedQuery)
+    """Return an integer of 32 bits that is at least ``low``."""
+    check_int(what, value, low, 2**31 - 1, error=UnsupportedQuery)
     return cast("int", value)
 
 
@@ -165,17 +164,6 @@ def read_action(given: Mapping[str, Any]) -> Action:
     return Action(verb, index, id_, _document("_source", source), ready=given.get("_ready"))
 
 
-def merged(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document with the changes of an update: objects are merged, other values replaced."""
-    result = dict(old)
-    for name, value in changes.items():
-        before = result.get(name)
-        result[name] = (
-            merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
-        )
-    return result
-
-
 def _update(index: str, id_: str, source: object, given: Mapping[str, Any]) -> Action:
     body = dict(_object("update", source))
     if "doc" in given:
@@ -190,7 +178,7 @@ def _update(index: str, id_: str, source: object, given: Mapping[str, Any]) -> A
 
 def _id(verb: str, given: object) -> str:
     if given is None and verb in ("index", "create"):
-        return base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()
+        return random_id()
     if isinstance(given, bool) or not isinstance(given, str | int) or given == "":
         raise RefusedAction(400, f"{given!r} is not a valid _id for {verb}; give a non-empty string")
     id_ = str(given)
@@ -210,7 +198,7 @@ def _rest(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _document(what: str, value: object) -> Mapping[str, Any]:
     document = _object(what, value)
-    for name in document.keys() & _METADATA:
+    for name in document.keys() & METADATA:
         raise RefusedAction(400, f"{name!r} is metadata and can't be a field of a document; leave it out")
     return document
 

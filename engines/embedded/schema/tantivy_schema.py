@@ -73,7 +73,8 @@ def search_top(
 
     Equal scores are in the order of the index.
     """
-    result = searcher.search(query, max(limit, 1))
+    # tantivy allocates memory for all that a search may return.
+    result = searcher.search(query, max(min(limit, searcher.num_docs), 1))
     return hit_count(result), result.hits[:limit]
 
 

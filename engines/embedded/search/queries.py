@@ -298,11 +298,18 @@ def _integer_bound(field: Field, name: str, value: object) -> int:
             return {"gte": span.first, "gt": span.last + 1, "lte": span.last, "lt": span.first - 1}[name]
         if field.kind is FieldKind.BOOLEAN:
             value = to_index(field, value)
-        exact = value if isinstance(value, int | float) and not isinstance(value, bool) else float(str(value))
+        exact = (
+            value if isinstance(value, int | float) and not isinstance(value, bool) else _exact(str(value))
+        )
         whole = math.ceil(exact) if name in ("gte", "lt") else math.floor(exact)
         return whole + {"gte": 0, "gt": 1, "lte": 0, "lt": -1}[name]
     except (ValueError, OverflowError) as error:
         raise UnsupportedQuery(f"range on {field.path!r} ({field.type}): {error}") from error
+
+
+def _exact(text: str) -> int | float:
+    """Return a number in a text; whole ones are not rounded as floats are."""
+    return int(text) if re.fullmatch("-?[0-9]{1,40}", text) else float(text)
 
 
 def _terms_where(context: Context, field: Field, prefix: str, wanted: Callable[[str], bool]) -> Query:

@@ -228,7 +228,10 @@ def _column(
 def _cursor_parser(field: Field) -> Callable[[Any], Any]:
     def number(value: object) -> int | float:
         if field.kind is FieldKind.DATE and isinstance(value, str):
-            return parse_date(value).first
+            try:
+                return parse_date(value).first
+            except ValueError as error:
+                raise UnsupportedQuery(f"search_after: {error}") from error
         return value if isinstance(value, int | float) else _as_float(value)
 
     return number

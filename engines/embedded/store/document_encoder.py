@@ -34,8 +34,6 @@ _LONG, _LEVEL = 1 << 21, 1
 #: The types of most values of a document.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _DEEPEST = 20
-#: Metadata of the engine; no field may have such a name.
-_METADATA = frozenset({"_id", "_index", "_source"})
 _SCALARS, _TEXTS = frozenset({str, int, float, bool}), frozenset({str})
 #: Metadata in a document from the pipeline.
 _PIPELINE_METADATA = ("_id", "_index")
@@ -230,8 +228,6 @@ class _Walk:
             self._unmapped(path, item, depth)
 
     def _unmapped(self, path: str, item: object, depth: int) -> None:
-        if path in _METADATA:
-            raise ValueError(f"{path!r} is metadata and can't be a field of a document")
         dynamic = self._dynamic_of(path)
         if dynamic == "strict":
             raise ValueError(f"the mapping is strict and has no field {path!r}")

@@ -219,8 +219,8 @@ class Pits:
         self._open = {pit: one for pit, one in self._open.items() if one[1] > now}
 
 
-def _seconds(text: str) -> float:
-    found = re.fullmatch(r"(\d{1,9})(ms|s|m|h|d)", text)
+def _seconds(text: object) -> float:
+    found = re.fullmatch(r"(\d{1,9})(ms|s|m|h|d)", str(text))
     if found is None:
         raise UnsupportedQuery(
             f"keep_alive {text!r}: expected a number and one of {', '.join(_UNITS)}, such as 1m"

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import tantivy
 
 from shinglefold.contracts.exclusive_writes import PreparedDocument
+from shinglefold.documents import merged
 from shinglefold.engines.embedded.schema.catalog import Catalog, NoColumnLeft
-from shinglefold.engines.embedded.schema.requests import Action, RefusedAction, merged
+from shinglefold.engines.embedded.schema.requests import Action, RefusedAction
 from shinglefold.engines.embedded.schema.tantivy_schema import (
     ADDRESS,
     TANTIVY,

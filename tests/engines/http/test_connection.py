@@ -52,7 +52,8 @@ def test_each_way_to_prove_who_asks_makes_its_header():
         ({"bearer_token": "hidden", "aws_region": "x"}, "give one of bearer_token and aws_region"),
         ({"client_key": "key.pem"}, "client_key without client_cert"),
         ({"aws_region": "x", "product": "elasticsearch"}, "only OpenSearch takes signed requests"),
-        ({"timeout": 0.0}, "timeout .*above 0, got 0.0"),
+        ({"timeout": 0.0}, "timeout .*above 0, at most 1000000, got 0.0"),
+        ({"timeout": float("inf")}, "timeout .*at most 1000000, got inf"),
         ({"retries": -1}, "retries: .*at least 0, got -1"),
     ],
 )
