@@ -411,11 +411,7 @@ class FoldedIndex:
             return self._gate
 
     def query_document(self, document: Mapping[str, Any], scopes: Sequence[Scope] = ()) -> QueryDocument:
-        """Return a document with the fingerprint that it would have in the index.
-
-        Raises:
-            InputError: the pipeline fails on it, drops it, or finds no text.
-        """
+        """Return a document with the fingerprint it would have; raise ``InputError`` if it has none."""
         self._watch.check_if_due()
         mappings = list(self.engine.all_mappings(self.name).values()) if scopes else []
         return query_document(self.pipeline, self.recipe, document, scopes, mappings)
