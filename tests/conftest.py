@@ -52,7 +52,7 @@ _FIRST = (
     "elasticsearch-9",
     "opensearch-2",
     "spark",
-    "tests/canon/test_two_faces_agree.py",
+    "tests/cli/test_pairs_on_corpora.py",
     "tests/grouping/test_every_interleaving.py",
     "cluster-elasticsearch-9",
     "secured",
