@@ -90,7 +90,9 @@ def _write(minima, valid, sizes, places, rows):  # type: ignore[no-untyped-def] 
         out, own = rows[row], minima[document]
         row += 1
         # The inner loop runs over groups, so that it compiles to vector instructions.
-        states[:] = starts
+        # By numba, a slice takes two seconds to compile.
+        for group in range(len(starts)):
+            states[group] = starts[group]
         for place in range(group_size):
             for group in range(len(starts)):
                 state = (states[group] ^ np.uint64(own[group * group_size + place])) * _FACTOR

@@ -1,6 +1,5 @@
 """What all tests share: the labelled corpora, where they are at hand, and one warm canonicalizer."""
 
-import gc
 import gzip
 import json
 import os
@@ -52,7 +51,7 @@ _FIRST = (
     "elasticsearch-9",
     "opensearch-2",
     "spark",
-    "tests/canon/test_two_faces_agree.py",
+    "tests/cli/test_pairs_on_corpora.py",
     "tests/grouping/test_every_interleaving.py",
     "cluster-elasticsearch-9",
     "secured",
@@ -94,12 +93,6 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
         beginning = val[:40] if isinstance(val, str) else val[:40].decode("ascii", "backslashreplace")
         return f"{beginning}… {argname} of {len(val)}"
     return None
-
-
-def pytest_collection_finish() -> None:
-    """Take what was collected out of the garbage collector's sight: it stays until the end."""
-    gc.collect()
-    gc.freeze()
 
 
 # Before all others, as pytest-xdist reads the groups in the same hook; and behind all, as pytest sorts there.

@@ -103,6 +103,7 @@ def test_all_extras_together_are_all_extras():
     assert set(named) == set(extras) - {"all", "bench", "dev", "spark"}
 
 
+@pytest.mark.long
 def test_the_command_of_the_tutorial_installs_from_a_clone(source, tmp_path):
     page = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
     (command,) = re.findall(r"^pip install '(\.\[[a-z,]+\])'$", page, re.MULTILINE)

@@ -41,7 +41,7 @@ def _installed(tmp_path, monkeypatch):
         ("unsettledfold", "declares_itself", "make it final at once"),
         ("raising", "is_total", "raised UnicodeEncodeError"),
         ("empty", "is_total", "return None to drop a word"),
-        ("quadratic", "is_total", "return words over 64 as they are"),
+        pytest.param("quadratic", "is_total", "return words over 64 as they are", marks=pytest.mark.long),
         ("counting", "is_pure", "has two answers"),
         ("counting", "has_two_agreeing_faces", "tokens and hashes"),
         ("growing", "is_idempotent_or_says_so", "declare idempotent = False"),
