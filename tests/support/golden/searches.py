@@ -9,8 +9,7 @@ from subprocess import Popen
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from support.golden.corpora import file_of, pages_of, started
-from support.golden.digests import digest
+from support.golden.corpora import digest, file_of, pages_of, started
 
 from shinglefold.api.index_recipe import search_canonicalizer
 from shinglefold.contracts.engine import Engine
