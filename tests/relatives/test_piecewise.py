@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from support.arrays import words_of_a_text
-from support.sketches import random_tokens
+from support.sketches import random_tokens, words_of_a_text
 
 from shinglefold.errors import InputError
 from shinglefold.relatives.piecewise_hash import Piecewise, piecewise, similarity, ssdeep, ssdeep_similarity

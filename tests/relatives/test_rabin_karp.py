@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.arrays import words_of_a_text
+from support.sketches import words_of_a_text
 
 from shinglefold.errors import ConfigError
 from shinglefold.relatives.fingerprints import (

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.arrays import words_of_a_text
-from support.sketches import batch, pairs_of_resemblance, random_tokens
+from support.sketches import batch, pairs_of_resemblance, random_tokens, words_of_a_text
 
 from shinglefold.errors import ConfigError
 from shinglefold.relatives.simhash import WIDTHS, distance, simhashes, similarity, window_simhashes

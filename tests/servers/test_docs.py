@@ -1,13 +1,15 @@
-"""What pages of docs do with the example site in process can be done with it on a server."""
+"""What pages of docs do with the example site in process, and the tutorial, can be done on a server."""
 
 import doctest
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.tutorial import PAGE, run, steps, write_files
 
 from shinglefold.examples import articles
-from shinglefold.ingest import Pipeline, default_definition, index_documents
+from shinglefold.ingest import index_documents
 
 _DOCS = Path(__file__).parents[2] / "docs"
 _OPENED = 'shinglefold.open(temporary_index("site"), "site")'
@@ -25,11 +27,28 @@ _FIELDS = {
 }
 
 
+@pytest.mark.newest
+def test_the_commands_of_the_tutorial_for_a_server_index_find_and_fold(server, engine, tmp_path):
+    write_files(tmp_path)
+    run(next(steps()).command, tmp_path)
+    shown = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)[-1]
+    index, search, page = shown.replace("http://localhost:9200", server.url).splitlines()
+    try:
+        assert "166 indexed into site" in run(index, tmp_path)
+        # What is found, and in which order, is the server's own; that it folds is not.
+        assert "near-duplicates folded: " in run(search, tmp_path)
+        printed = run(page, tmp_path)
+        assert "    also on " in printed
+        assert re.search(r"^\d+ hits, \d+ stories$", printed, re.MULTILINE)
+    finally:
+        if engine.index_exists("site"):
+            engine.delete_index("site")
+
+
 @pytest.fixture(scope="module")
-def site(engine, scheme, canonicalizer) -> Iterator[str]:
+def site(engine, pipeline) -> Iterator[str]:
     if engine.index_exists("site"):
         engine.delete_index("site")
-    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
     index_documents(engine, "site", articles(), pipeline, properties=_FIELDS, workers=1)
     yield "site"
     engine.delete_index("site")

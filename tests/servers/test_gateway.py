@@ -7,12 +7,13 @@ import json
 import subprocess
 import threading
 import urllib.request
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from urllib.error import HTTPError
 
 import pytest
-from support.clients import a_client, errors, helpers, plain
+from support.clients import a_client, errors, helpers, lines, plain
 from support.drop_in import BRIDGE, FIELD, FOLDED, MAPPINGS, OTHER, TEXT, unasked
 from support.gateway import running_gateway
 
@@ -53,8 +54,8 @@ def kit(server, engine, places, gateway):
     actions = [{"_index": places.read, **article} for article in articles()]
     assert helpers(product).bulk(client, actions, refresh=True) == (len(actions), [])
     yield SimpleNamespace(
-        client=client, plain=direct, product=product, errors=errors(product), engine=engine, names=places,
-        sites=places.sites, server=server,
+        client=client, plain=direct, product=product, errors=errors(product), engine=engine,
+        lines=partial(lines, product), names=places, sites=places.sites, server=server,
     )  # fmt: skip
     client.close()
     direct.close()
@@ -125,8 +126,7 @@ def test_several_searches_at_once(kit):
         {"index": "shinglefold-absent"}, FOLDED,
         {"index": names.read}, {**FOLDED, "sort": ["absent"]},
     ]  # fmt: skip
-    given = {"body": lines} if kit.product == "opensearch" else {"searches": lines}
-    found = plain(kit.client.msearch(**given))["responses"]
+    found = plain(kit.client.msearch(**kit.lines("searches", lines)))["responses"]
     assert {**plain(kit.sites[names.read].search(FOLDED)), "status": 200} == found[0]
     assert [one.get("status") for one in found] == [200, 200, 404, 400]
 
@@ -169,7 +169,7 @@ def test_writes_are_signed(kit):
         {"delete": {"_index": index, "_id": "absent"}},
         {"index": {"_index": kit.names.bare, "_id": "5"}}, {"title": TEXT},
     ]  # fmt: skip
-    answer = plain(client.bulk(body=bulk) if kit.product == "opensearch" else client.bulk(operations=bulk))
+    answer = plain(client.bulk(**kit.lines("operations", bulk)))
     statuses = [item["status"] for one in answer["items"] for item in one.values()]
     assert statuses == [201, 200, 400, 404, 201]
     check("3", {"title": OTHER})

@@ -3,14 +3,13 @@
 import json
 import subprocess
 from contextlib import closing
-from http.client import HTTPConnection
 from types import SimpleNamespace
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import pytest
 from support.drop_in import MAPPINGS
 from support.gateway import RawUpstream, running_gateway
-from support.pages import check_page, served
+from support.pages import check_page, getting, served
 
 import shinglefold
 from shinglefold.examples import articles
@@ -46,25 +45,11 @@ def site(server, shared_index):
             yield SimpleNamespace(name=name, bare=bare, get=get)
 
 
-def asking(port):
-    """What sends a request to a gateway and returns status, headers and text."""
-
-    def get(path, parameters=(), **headers):
-        with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
-            path += f"?{urlencode(parameters)}" if parameters else ""
-            sent = {name.replace("_", "-"): value for name, value in headers.items()}
-            connection.request("GET", path, headers={"accept": "text/html", **sent})
-            answer = connection.getresponse()
-            return answer.status, dict(answer.getheaders()), answer.read().decode()
-
-    return get
-
-
 @pytest.fixture(scope="module")
 def get(server, tmp_path_factory):
     log = tmp_path_factory.mktemp("gateway") / "log"
     with running_gateway(log, server.url, options=("--pages", "--workers", "1")) as gateway:
-        yield asking(gateway.port)
+        yield getting(gateway.port)
         assert gateway.stop() == 0
         assert log.read_text() == ""
 
@@ -122,15 +107,15 @@ def test_pages_are_off_unless_asked_for_and_behind_the_guard(site, server, tmp_p
     token = ("--admin-token", "sésame")
     log, own = tmp_path / "log", ("--workers", "1")
     with running_gateway(log, server.url, options=own) as gateway:
-        assert asking(gateway.port)(f"{ROOT}/{site.name}")[0] == 404
+        assert getting(gateway.port)(f"{ROOT}/{site.name}")[0] == 404
     with running_gateway(log, server.url, options=(*own, "--pages", *token)) as gateway:
-        get = asking(gateway.port)
+        get = getting(gateway.port)
         assert get(f"{ROOT}/{site.name}")[0] == 401
         given = {"x_shinglefold_token": "sésame".encode()}
         assert get(f"{ROOT}/{site.name}", host="search.example.org", **given)[0] == 200
         assert get(f"{ROOT}/{site.name}", sec_fetch_site="cross-site", **given)[0] == 403
     with running_gateway(log, server.url, options=(*own, "--pages")) as gateway:
-        assert asking(gateway.port)(f"{ROOT}/{site.name}", host="evil.example")[0] == 421
+        assert getting(gateway.port)(f"{ROOT}/{site.name}", host="evil.example")[0] == 421
     command = [gateway.process.args[0], "gateway", "--upstream", server.url, "--pages"]
     command += ["--listen", "0.0.0.0:0"]
     refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -146,8 +131,8 @@ def test_headers_of_browsers_stay_here_and_credentials_go_on(tmp_path):
         with running_gateway(tmp_path / "log", upstream.url, options=options) as gateway:
             own = {"x_shinglefold_token": "sesame", "authorization": "Basic eDp5", "x_proxy_user": "me"}
             browser = {"origin": "http://127.0.0.1", "referer": "http://x", "sec_fetch_site": "same-origin"}
-            asking(gateway.port)(f"{ROOT}/news", **own, **browser, user_agent="a browser")
-            asking(gateway.port)(f"{ROOT}/news", authorization="Bearer sesame")
+            getting(gateway.port)(f"{ROOT}/news", **own, **browser, user_agent="a browser")
+            getting(gateway.port)(f"{ROOT}/news", authorization="Bearer sesame")
     finally:
         upstream.close()
     heads = [head.decode("latin-1").lower() for head in upstream.heads]

@@ -18,7 +18,7 @@ _OF_OTHERS = (
 #: Where an older client and server take the path of the newest Elasticsearch, and OpenSearch 2 has its own.
 _AS_THE_NEWEST = (
     "test_seq_no.py",
-    *(f"topology/test_{name}.py" for name in ("deep_cursors", "scan", "searches")),
+    *(f"topology/test_{name}.py" for name in ("scan", "searches")),
 )
 #: With what is about servers of another generation only.
 _FILES = ("-o", "python_files=test_*.py installed_client.py")

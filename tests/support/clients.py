@@ -39,6 +39,11 @@ def helpers(product: str) -> Any:
     return helpers
 
 
+def lines(product: str, name: str, given: list[Any]) -> dict[str, list[Any]]:
+    """Return the argument by which a client takes lines: ``operations``, ``searches`` and the like."""
+    return {"body" if product == "opensearch" else name: given}
+
+
 def plain(answer: Any) -> Any:
     """An answer as JSON, without what differs from one request to the next."""
     body = getattr(answer, "body", answer)

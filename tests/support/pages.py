@@ -19,16 +19,8 @@ ELEMENTS = {
 }
 
 
-@contextmanager
-def served(app):
-    """Serve an application by a real server; yield what sends a request and returns status, headers, text."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(
-        uvicorn.Config(app, http="h11", log_level="critical", h11_max_incomplete_event_size=1 << 20)
-    )
-    thread = Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    port = listening.getsockname()[1]
+def getting(port):
+    """Return what sends a request to a port and returns status, headers and text."""
 
     def get(path, parameters=(), method="GET", **headers):
         with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
@@ -38,8 +30,20 @@ def served(app):
             answer = connection.getresponse()
             return answer.status, dict(answer.getheaders()), answer.read().decode()
 
+    return get
+
+
+@contextmanager
+def served(app):
+    """Serve an application by a real server; yield what sends a request and returns status, headers, text."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(
+        uvicorn.Config(app, http="h11", log_level="critical", h11_max_incomplete_event_size=1 << 20)
+    )
+    thread = Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
     try:
-        yield get
+        yield getting(listening.getsockname()[1])
     finally:
         server.should_exit = True
         thread.join(10)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 from shinglefold.model.scheme import SketchOptions
 from shinglefold.model.values import Int64s, Uint64s
@@ -50,3 +51,9 @@ def sketcher(**options: int) -> Sketcher:
     """Make a sketcher of sets and minima, unless told."""
     plain: dict[str, Any] = {"counted": False, "both_ends": False, "values": 168, "bits": 4, **options}
     return Sketcher(SketchOptions(**plain))
+
+
+def words_of_a_text(least: int = 0, most: int = 60) -> st.SearchStrategy[Uint64s]:
+    """Return hashes of the words of texts, some of which come again."""
+    word = st.integers(0, 2**64 - 1) | st.integers(0, 5)
+    return st.lists(word, min_size=least, max_size=most).map(lambda words: np.array(words, np.uint64))

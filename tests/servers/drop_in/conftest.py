@@ -1,11 +1,12 @@
 """Folded clients of each kind, beside plain ones."""
 
 import asyncio
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.clients import Blocking, a_client, errors
+from support.clients import Blocking, a_client, errors, lines
 from support.drop_in import MAPPINGS
 
 import shinglefold
@@ -46,7 +47,8 @@ def kit(request, server, engine, places):
     own = fold(given)
     yield SimpleNamespace(
         client=wrapped(own), plain=wrapped(given), folded=own, given=given, names=places, sites=places.sites,
-        product=product, errors=errors(product), awaited=awaited, engine=engine, loop=loop, wrapped=wrapped,
+        product=product, lines=partial(lines, product), errors=errors(product), awaited=awaited,
+        engine=engine, loop=loop, wrapped=wrapped,
         of=lambda name: f"{request.param}-{name}",
     )  # fmt: skip
     wrapped(given).close()

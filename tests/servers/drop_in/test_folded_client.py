@@ -89,8 +89,8 @@ def test_an_index_says_that_searches_are_folded_unasked(kit, server):
         several = f"{names.read},{names.written}"
         assert search(client, several, BRIDGE) == search(kit.plain, several, BRIDGE)
         lines = [{"index": names.read}, BRIDGE, {"index": names.written}, BRIDGE]
-        ask = {"body": lines} if kit.product == "opensearch" else {"searches": lines}
-        assert ["dedup" in one for one in plain(client.msearch(**ask))["responses"]] == [True, False]
+        answers = plain(client.msearch(**kit.lines("searches", lines)))["responses"]
+        assert ["dedup" in one for one in answers] == [True, False]
     finally:
         shinglefold.setup(server.url, names.read, text=["title", "body"], fold=False)
 
@@ -143,8 +143,7 @@ def test_templates_are_folded_as_the_searches_in_them(kit, rendered, name):
         {"index": names.read},
         {"source": TEMPLATE, "params": {"word": "мост"}},
     ]
-    ask = {"body": lines} if kit.product == "opensearch" else {"search_templates": lines}
-    found = plain(kit.client.msearch_template(**ask))["responses"]
+    found = plain(kit.client.msearch_template(**kit.lines("search_templates", lines)))["responses"]
     unfolded = {**search(kit.plain, names.read, BRIDGE), "status": 200}
     assert found == [{**expected, "status": 200}, unfolded]
 
@@ -162,8 +161,7 @@ def test_templates_that_cannot_be_rendered_are_answered_by_the_engine(kit, rende
         *({"index": names.read}, {"source": TEMPLATE, "params": {"word": "мост"}, **asked}),
         *({"index": names.bare}, {"source": {**TEMPLATE, **asked}, "params": {"word": "мост"}}),
     ]
-    ask = {"body": lines} if kit.product == "opensearch" else {"search_templates": lines}
-    found = plain(kit.client.msearch_template(**ask))["responses"]
+    found = plain(kit.client.msearch_template(**kit.lines("search_templates", lines)))["responses"]
     assert ["error" in one for one in found] == [True, False, False]
     assert [one.get("dedup", {}).get("mode") for one in found] == [None, "window", "unfolded"]
     kit.plain.put_script(id="shinglefold-test", body={"script": {"lang": "mustache", "source": TEMPLATE}})
@@ -220,19 +218,16 @@ def test_several_searches_at_once(kit):
         {"index": names.read}, {**FOLDED, "sort": ["absent"]},
         {"index": [names.read]}, {**FOLDED, "size": 1},
     ]  # fmt: skip
-    ask = {"body": lines} if kit.product == "opensearch" else {"searches": lines}
-    found = plain(kit.client.msearch(**ask))["responses"]
+    found = plain(kit.client.msearch(**kit.lines("searches", lines)))["responses"]
     site = kit.sites[names.read]
     assert {**plain(site.search(FOLDED)), "status": 200} == found[0]
     assert {**plain(site.search({**FOLDED, "size": 1})), "status": 200} == found[5]
     bare = [{key: value for key, value in line.items() if key != "ext"} for line in lines]
-    ask = {"body": bare} if kit.product == "opensearch" else {"searches": bare}
-    assert plain(kit.plain.msearch(**ask))["responses"][1:5] == found[1:5]
+    assert plain(kit.plain.msearch(**kit.lines("searches", bare)))["responses"][1:5] == found[1:5]
     assert [one.get("status") for one in found] == [200, 200, 200, 404, 400, 200]
     # Where none is folded, a filter holds.
     several = [{"index": names.read}, BRIDGE, {"index": names.read}, {**BRIDGE, "ext": {"dedup": False}}]
-    ask = {"body": several} if kit.product == "opensearch" else {"searches": several}
-    found = plain(kit.client.msearch(**ask, filter_path="responses.hits.hits._id"))
+    found = plain(kit.client.msearch(**kit.lines("searches", several), filter_path="responses.hits.hits._id"))
     ids = [{"_id": hit["_id"]} for hit in search(kit.plain, names.read, BRIDGE)["hits"]["hits"]]
     assert found == {"responses": [{"hits": {"hits": ids}}] * 2}
 
@@ -242,12 +237,11 @@ def test_an_index_without_a_recipe_is_answered_as_by_the_plain_client(kit):
         index = kit.names.bare
         document = {"title": TEXT, "views": 1, FIELD: {"digest": "x"}}
         bulk = [{"index": {"_index": index, "_id": "b"}}, document, {"delete": {"_index": index, "_id": "b"}}]
-        ask = {"body": bulk} if kit.product == "opensearch" else {"operations": bulk}
         return [
             client.index(index=index, id="a", body=document),
             client.update(index=index, id="a", body={"doc": {"title": OTHER}}, refresh=True),
             client.get(index=index, id="a"),
-            client.bulk(**ask),
+            client.bulk(**kit.lines("operations", bulk)),
             client.search(index=index, body={"query": {"match_all": {}}}),
             client.count(index=index),
             client.delete(index=index, id="a"),
@@ -285,8 +279,7 @@ def test_names_with_dates_and_aliases_of_two_recipes(kit, server, new_index):
     client.index(index=alias, id="1", body=document)
     bulk = [{"index": {"_index": alias, "_id": "2"}}, document, {"update": {"_index": alias, "_id": "1"}}]
     bulk += [{"doc": {"body": OTHER}}]
-    ask = {"body": bulk} if kit.product == "opensearch" else {"operations": bulk}
-    assert not client.bulk(**ask, refresh=True)["errors"]
+    assert not client.bulk(**kit.lines("operations", bulk), refresh=True)["errors"]
     assert dict(kit.engine.get(new, "2")["_source"]) == signed(kit, document)
     assert dict(kit.engine.get(new, "1")["_source"]) == signed(kit, {"title": "Brücke", "body": OTHER})
     client.index(index=old, id="3", body=document, refresh=True)

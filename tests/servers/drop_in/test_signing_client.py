@@ -99,8 +99,7 @@ def test_fingerprints_are_renewed_after_scripts(kit):
             {"update": {**of, "_id": kit.of("s2"), "routing": "r"}}, script("ctx.op = 'delete'"),
             {"update": {**of, "_id": kit.of("s3")}}, script("ctx.op = 'none'"),
         ]  # fmt: skip
-        ask = {"body": lines} if kit.product == "opensearch" else {"operations": lines}
-        items = plain(client.bulk(**ask, refresh=True))["items"]
+        items = plain(client.bulk(**kit.lines("operations", lines), refresh=True))["items"]
     assert [one["update"]["status"] for one in items] == [200, 200, 201, 200, 404, 200, 200]
     assert stored(kit, "s1") == signed(kit, {"title": OTHER, "views": 1})
     assert stored(kit, "s3") == signed(kit, {"title": TEXT})
@@ -125,8 +124,7 @@ def test_a_bulk_keeps_its_order_and_its_failures(kit):
         {"index": {**of, "_id": kit.of("6")}}, {"title": TEXT, FIELD: {"mine": 1}},
         {"index": {"_index": kit.names.bare, "_id": kit.of("7")}}, {"title": TEXT},
     ]  # fmt: skip
-    ask = {"body": bulk} if kit.product == "opensearch" else {"operations": bulk}
-    answer = plain(client.bulk(**ask, refresh=True))
+    answer = plain(client.bulk(**kit.lines("operations", bulk), refresh=True))
     assert answer["errors"]
     items = [
         (verb, item["_id"].partition("-")[2], item["status"])
@@ -196,9 +194,8 @@ def test_the_gate_of_an_index_decides_about_what_is_written(kit, server, new_ind
         {"update": {"_index": index, "_id": "8"}}, {"doc": {"views": 3}},
         {"update": {"_index": index, "_id": "9"}}, {"doc": {"title": OTHER}, "doc_as_upsert": True},
     ]  # fmt: skip
-    ask = {"body": bulk} if kit.product == "opensearch" else {"operations": bulk}
     with pytest.warns(UserWarning, match="the gate of"):
-        answer = plain(client.bulk(**ask, refresh=True))
+        answer = plain(client.bulk(**kit.lines("operations", bulk), refresh=True))
     items = [(verb, one["_id"], one["status"]) for item in answer["items"] for verb, one in item.items()]
     assert answer["errors"] is True
     assert items[0][0::2] == ("index", 409)
@@ -358,8 +355,7 @@ def test_aliases_templates_and_what_cannot_be_signed(kit):
         assert stored(kit, "first", templated) == signed(kit, {"title": TEXT})
         upsert = {"doc": {"title": OTHER}, "doc_as_upsert": True}
         update = [{"update": {"_index": f"{templated}-2", "_id": kit.of("first")}}, upsert]
-        ask = {"body": update} if kit.product == "opensearch" else {"operations": update}
-        assert not client.bulk(**ask)["errors"]
+        assert not client.bulk(**kit.lines("operations", update))["errors"]
         assert stored(kit, "first", f"{templated}-2") == signed(kit, {"title": OTHER})
         absent = contextlib.suppress(kit.errors.any)
         copy = {"source": {"index": kit.names.bare}, "dest": {"index": index}}

@@ -26,8 +26,7 @@ WRITES: dict[str, list[Any]] = {
 def write(kit: Any, alias: str, lines: list[Any]) -> list[dict[str, Any]]:
     """Write by the request for one document if there is one, and return the answer to each action."""
     if len(lines) > 2:
-        ask = {"body": lines} if kit.product == "opensearch" else {"operations": lines}
-        answer = kit.client.bulk(index=alias, **ask, refresh=True)
+        answer = kit.client.bulk(index=alias, **kit.lines("operations", lines), refresh=True)
         return [next(iter(item.values())) for item in answer["items"]]
     ((verb, named),) = lines[0].items()
     sent = getattr(kit.client, verb)(index=alias, id=named["_id"], body=lines[1], refresh=True)

@@ -1,4 +1,4 @@
-"""What several shards and indices do to single searches: partial answers, contexts, names, points in time."""
+"""What several shards, indices and routings do to single searches, and to cursors."""
 
 import pytest
 from support.hits import SCHEME, Spec, fingerprint_of
@@ -6,7 +6,7 @@ from support.servers.admin import ask
 from support.servers.contexts import left_open, open_contexts
 from support.topologies import laid_out
 
-from shinglefold.errors import EngineError, UnsupportedQuery
+from shinglefold.errors import ConfigError, EngineError, UnsupportedQuery
 from shinglefold.ingest import mappings
 from shinglefold.maintenance.scan import Scan
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
@@ -14,12 +14,10 @@ from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
 COUNT = 60
 
 
-def documents():
-    """Documents of 20 texts, three of each."""
-    return [
-        {"number": number, "_dedup": fingerprint_of(Spec(original=number % 20)).to_field()}
-        for number in range(COUNT)
-    ]
+def documents(texts=20, count=COUNT):
+    """Documents of some texts by turns."""
+    stored = [fingerprint_of(Spec(original=number)).to_field() for number in range(texts)]
+    return [{"number": number, "_dedup": stored[number % texts]} for number in range(count)]
 
 
 def properties(**more):
@@ -196,3 +194,68 @@ def test_a_cluster_may_be_addressed_from_another(engine, server, folded):
                 assert (len(answer["hits"]["hits"]), answer["dedup"]["vanished"]) == (20, 0)
         finally:
             ask(server.url, "PUT", "/_cluster/settings", {"persistent": {name: None}})
+
+
+@pytest.mark.parametrize("topology", ["five_shards", "three_indices"])
+def test_among_equal_hits_of_several_shards_no_group_comes_again(engine, server, folded, topology):
+    """Far down, where there is a pair of copies in every shard; of the value to sort by, some have none."""
+    texts = 240
+    given = [
+        {**one, **({"price": 7} if at % 5 else {})} for at, one in enumerate(documents(texts, 2 * texts))
+    ]
+    with laid_out(topology, engine, server, given, properties(price={"type": "integer"})) as place:
+        for window, policies in ((200, []), (7, []), (200, ["longest"])):
+            options = FoldOptions.parse({"window": window, "representative": policies})
+            body = {"size": 13, "sort": [{"price": "asc"}], "_source": False}
+            shown = [
+                place.number(hit)
+                for page in folded.pages(place.target, body, options)
+                for hit in page["hits"]["hits"]
+            ]
+            assert sorted(number % texts for number in shown) == list(range(texts)), (window, policies)
+
+
+@pytest.mark.newest
+def test_a_cursor_goes_on_under_the_address_it_was_made_under_and_no_other(engine, server, folded):
+    given = documents(COUNT)
+    with laid_out("equal_ids_under_routing", engine, server, given, properties()) as place:
+        one, other = sorted({identity.routing for identity in place.identities})[:2]
+        body = {"size": 5, "sort": [{"number": "asc"}]}
+        first = folded.search(place.target, body, FoldOptions(cursor=True), routing=one)
+        go_on = FoldOptions(cursor=first["dedup"]["cursor"])
+        for address in ({"routing": other}, {}, {"routing": one, "preference": "_local"}):
+            with pytest.raises(ConfigError, match="belongs to another search"):
+                folded.search(place.target, body, go_on, **address)
+        # What changes nothing about the hits may be said of one page and not of the next.
+        second = folded.search(place.target, body, go_on, routing=one, request_cache=False)
+        shown = [place.number(hit) for page in (first, second) for hit in page["hits"]["hits"]]
+        own = [number for number, identity in enumerate(place.identities) if identity.routing == one]
+        assert shown == own[:10]
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("more", [{}, {"explain": True}, {"min_shared": 1}])
+def test_a_document_without_routing_is_not_its_namesake_with_one(engine, folded, new_index, more):
+    index = new_index(properties(), {"number_of_shards": 5})
+    # Among so many routings some lead to other shards than the id alone does.
+    routings = [f"r{number}" for number in range(20)]
+    first, *others = documents(21, 21)
+    actions = [{"_index": index, "_id": "d", "_source": first}]
+    actions += [
+        {"_index": index, "_id": "d", "_routing": routing, "_source": source}
+        for routing, source in zip(routings, others, strict=True)
+    ]
+    for action in reversed(actions):
+        assert not engine.bulk([action]).failures
+    engine.refresh(index)
+    options = FoldOptions.parse(
+        {"inner_hits": {"name": "own", "size": 9, "sort": [{"number": "desc"}]}, **more}
+    )
+    answer = folded.search(index, {"size": 50, "sort": [{"number": "asc"}]}, options)
+    hits = answer["hits"]["hits"]
+    assert (len(hits) > 1, answer["dedup"]["vanished"]) == (True, 0)
+    assert "_routing" not in hits[0]
+    for hit in hits:
+        assert duplicates(hit) == []
+        inner = hit["inner_hits"]["own"]["hits"]["hits"]
+        assert [one["_source"]["number"] for one in inner] == [hit["_source"]["number"]]

@@ -1,10 +1,15 @@
-"""The labelled corpora the results are of, and commands run on them as they are typed."""
+"""The labelled corpora, commands run on them as they are typed, and short stand-ins for long results.
+
+Nothing of a corpus is kept, and a difference can still be located.
+"""
 
 import gzip
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -38,3 +43,14 @@ def printed(*arguments: str | Path) -> bytes:
         )
     assert ran.returncode == 0, arguments
     return ran.stdout
+
+
+def digest(value: Any) -> str:
+    """Return 16 hexadecimal digits that stand for bytes, or for the JSON of anything else."""
+    raw = value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":")).encode()
+    return sha256(raw).hexdigest()[:16]
+
+
+def in_blocks(rows: Sequence[Any], size: int) -> list[str]:
+    """Return a digest of each block of so many rows."""
+    return [digest(rows[begin : begin + size]) for begin in range(0, len(rows), size)]

@@ -9,8 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from support.golden.corpora import file_of, pages_of
-from support.golden.digests import digest, in_blocks
+from support.golden.corpora import digest, file_of, in_blocks, pages_of
 
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.model.scheme import Scheme

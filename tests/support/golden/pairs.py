@@ -4,8 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from support.golden.corpora import file_of, printed
-from support.golden.digests import digest, in_blocks
+from support.golden.corpora import digest, file_of, in_blocks, printed
 
 #: Every corpus under the default of the first indices; the other presets on the smallest one.
 PRESETS = {

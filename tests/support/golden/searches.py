@@ -8,8 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from support.golden.corpora import file_of, pages_of, printed
-from support.golden.digests import digest
+from support.golden.corpora import digest, file_of, pages_of, printed
 
 from shinglefold.api.index_recipe import search_canonicalizer
 from shinglefold.contracts.engine import Engine

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from support.servers.admin import ask
-from support.servers.again import as_it_runs
 from support.servers.distribution import distribution
 from support.servers.java import java_home
 from support.servers.kinds import Kind
@@ -219,6 +218,26 @@ def _hand_over(folder: Path) -> None:
             shutil.chown(path, user)
 
 
+def as_it_runs(pid: int) -> Mapping[str, object]:
+    """Return the command, the environment and the folder of a process, to start another like it.
+
+    Nothing where they are not told.
+    """
+    process = Path("/proc", str(pid))
+    try:
+        command = _split((process / "cmdline").read_bytes())
+        variables = _split((process / "environ").read_bytes())
+        folder = os.readlink(process / "cwd")
+    except OSError:
+        return {}
+    env = dict(variable.split("=", 1) for variable in variables)
+    return {"command": command, "env": env, "cwd": folder} if command else {}
+
+
+def _split(data: bytes) -> list[str]:
+    return [os.fsdecode(part) for part in data.split(b"\0")[:-1]]
+
+
 def free_port() -> int:
     """Return a port nobody listens on."""
     with contextlib.closing(socket.socket()) as free:
@@ -227,4 +246,4 @@ def free_port() -> int:
         return port
 
 
-__all__ = ["LocalServer", "free_port"]
+__all__ = ["LocalServer", "as_it_runs", "free_port"]
