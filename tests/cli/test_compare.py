@@ -1,10 +1,17 @@
-"""compare: figures that are true, the verdict of the scheme, passages side by side."""
+"""compare: figures that are true, verdicts of the scheme, passages; of stored documents, too."""
 
+import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.servers.choose import examples
 
+from shinglefold.cli.render.pairs import marked_parts, passage_json
 from shinglefold.examples import articles
+from shinglefold.model.values import Token
+from shinglefold.passages.alignment import find_passages
 
 _A = "The old bridge across the river will be closed for repair in the first week of May, the council says."
 _B = "The old bridge across the river will be closed for repair in the last week of June, the council says."
@@ -131,3 +138,231 @@ def test_one_word_is_the_same_text_and_still_too_little_to_fold(run):
     assert "same canonical text: yes" in run("compare", "--text", "Да, конечно", "да конечно").out
     assert "verdict: they fold" in run("compare", "--text", "Да, конечно", "да конечно").out
     assert "same canonical text: no" in run("compare", "--text", "", "").out
+
+
+@pytest.fixture
+def explain(run, engine_folder):
+    return lambda *arguments: run("compare", "--index", "pages", "--engine", engine_folder, *arguments)
+
+
+def test_copies_fold_and_share_supershingles(explain):
+    told = explain("ru-bridge-repair-1", "ru-bridge-repair-4", "--json").json()
+    assert told["folds"]
+    assert told["shared"]
+    assert told["estimate"]["resemblance"] > 0.62
+    assert 0 <= told["estimate"]["standard_error"] < 0.1
+    assert (told["a"]["lang"], told["b"]["lang"]) == ("ru", "ru")
+    assert told["passages"]
+
+
+def test_strangers_do_not_fold(explain):
+    told = explain("ru-bridge-repair-1", "en-geese-1", "--json").json()
+    assert not told["folds"]
+    assert told["shared"] == told["passages"] == []
+
+
+def test_passages_are_places_in_the_stored_texts(explain):
+    texts = {one["id"]: f"{one['title']}\n{one['body']}" for one in articles() if one["format"] == "text"}
+    told = explain("ru-bridge-repair-1", "ru-bridge-repair-2", "--json").json()
+    for passage in told["passages"]:
+        for side in ("a", "b"):
+            text = texts[told[side]["id"]]
+            assert passage[side]["text"] == text[passage[side]["start"] : passage[side]["end"]]
+            for word in passage[side]["differing"]:
+                assert word["text"] == text[word["start"] : word["end"]]
+
+
+def test_the_page_tells_scheme_estimate_and_verdict(explain):
+    shown = explain("ru-bridge-repair-1", "ru-bridge-repair-2").out
+    for part in ("scheme            sf3-", " ± ", "of 21 shared", "verdict: they fold"):
+        assert part in shown
+
+
+def test_other_fields_can_be_aligned(explain):
+    told = explain("ru-bridge-repair-1", "ru-bridge-repair-2", "--field", "note", "--json").json()
+    assert told["passages"] == []
+
+
+def test_a_missing_document_or_index_is_told(explain):
+    missing = explain("ru-bridge-repair-1", "nowhere")
+    assert missing.code == 1
+    assert "'nowhere'" in missing.err
+    assert explain("a", "b", "--index", "other").code == 1
+    refused = explain("a", "b", "--width", "3")
+    assert (refused.code, "leave --width out" in refused.err) == (2, True)
+
+
+def test_the_text_stage_is_told_beside_the_verdict_of_signatures(explain):
+    told = explain("ru-bridge-repair-1", "ru-bridge-repair-2", "--json").json()["text"]
+    assert told["needed"] == 0.8
+    assert 0.5 < told["similarity"] <= 1
+    assert told["folds"]
+    strangers = explain("ru-bridge-repair-1", "en-geese-1", "--json").json()["text"]
+    assert (strangers["asked"], strangers["folds"]) == (False, False)
+    shown = explain("ru-bridge-repair-1", "ru-bridge-repair-2").out
+    assert "edit similarity   " in shown
+    assert "by text: they fold (" in shown
+
+
+@pytest.mark.parametrize(
+    "words", [["compare", "ru-bridge-repair-1", "gone", "--index", "pages"], ["similar", "gone"]]
+)
+def test_an_id_that_is_not_there_is_told_with_some_that_are(run, engine_folder, words):
+    ran = run(*words, "--engine", engine_folder)
+    assert ran.code == 1
+    told, command = ran.err.strip().split("; a search shows them: ")
+    ids = {article["id"] for article in articles()}
+    named = told.partition("whose ids are such as ")[2].replace("'", "").split(", ")
+    assert len(ids.intersection(named)) == len(named) == 3
+    shown = run(*command.replace("WORDS", "водохранилище").split()[1:]).json()["hits"]["hits"]
+    assert ids.intersection(hit["_id"] for hit in shown)
+
+
+def test_an_id_of_an_empty_index_is_told_so(run):
+    assert run("setup", "news").code == 0
+    assert run("similar", "gone", "--index", "news").err.endswith("'news', which has no documents\n")
+
+
+A = "The old bridge across the river will be closed for repair in May. Bread rises best in a warm kitchen."
+B = "News: the old bridge across the river will be closed for repair in June, it says. Buses take long."
+
+
+def test_the_shares_and_the_passage_are_told(run):
+    told = run("compare", "--text", "--json", A, B).json()
+    (passage,) = told["passages"]
+    assert A.startswith(passage["a"]["text"])
+    assert passage["b"]["text"].startswith("the old bridge across")
+    assert [told["a"][name] for name in ("name", "tokens", "share")] == ["A", 20, 0.6]
+    assert told["b"]["share"] == round(12 / told["b"]["tokens"], 4)
+
+
+def test_other_endings_are_the_same_words(run):
+    one = "Рабочие сняли старый асфальт на большом мосту через реку"
+    other = "рабочий снял старый асфальт на большом мосте через реки"
+    assert run("compare", "--text", "--json", "--width", "4", one, other).json()["a"]["share"] == 1
+
+
+def test_strangers_have_no_passage_and_the_words_it_takes_are_told(run):
+    told = run("compare", "--text", "--width", "7", A, "Nothing in it at all.")
+    assert "No passage of 7 words or more matches." in told.out
+    assert "0.0% of the 20 words of A" in told.out
+
+
+def test_an_empty_text_has_no_passage(run):
+    assert run("compare", "--text", "--json", "", A).json()["passages"] == []
+
+
+def test_a_wider_element_and_a_smaller_gap_find_less(run):
+    changed = A.replace("river", "stream")
+    few = run("compare", "--text", "--json", "--gap", "0", A, changed).json()["passages"]
+    assert len(few) == 2
+    assert len(run("compare", "--text", "--json", A, changed).json()["passages"]) == 1
+    assert len(run("compare", "--text", "--json", "--width", "9", A, changed).json()["passages"]) == 1
+
+
+def test_tolerant_words_may_stand_in_another_order(run):
+    swapped = "closed for repair the old bridge will in May be"
+    text = "the old bridge will be closed for repair in May"
+    exact = run("compare", "--text", "--json", "--width", "4", text, swapped).json()["passages"]
+    tolerant = run("compare", "--text", "--json", "--tolerant", "--width", "4", text, swapped).json()[
+        "passages"
+    ]
+    assert sum(one["equal_tokens"] for one in exact) <= sum(one["equal_tokens"] for one in tolerant)
+
+
+def test_a_page_of_both_texts_is_written(run, tmp_path):
+    target = tmp_path / "p.html"
+    told = run("compare", "--text", "--page", str(target), A, B)
+    assert f"written to {target}" in told.out
+    assert "<section" in target.read_text("utf-8")
+
+
+def test_a_page_that_cannot_be_written_is_an_error_with_the_reason(run, tmp_path):
+    told = run("compare", "--text", "--page", str(tmp_path / "no" / "p.html"), A, B)
+    assert told.code == 1
+    assert "give another path" in told.err
+
+
+def test_a_file_with_one_document_is_its_title_and_body(run, tmp_path):
+    one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    one.write_text(json.dumps({"id": "1", "title": "News", "body": A}) + "\n", "utf-8")
+    two.write_text(one.read_text("utf-8") * 2, "utf-8")
+    told = run("compare", "--json", str(one), str(one)).json()
+    assert told["a"]["tokens"] == 21
+    refused = run("compare", str(one), str(two))
+    assert refused.code == 1
+    assert f"shinglefold groups --pairs {two}" in refused.err
+
+
+def test_a_page_takes_the_place_of_no_source(run, tmp_path):
+    page = tmp_path / "a.html"
+    page.write_text(f"<!doctype html><p>{A}</p>", "utf-8")
+    told = run("compare", str(page), str(page), "--page", str(page))
+    assert told.code == 2
+    assert page.read_text("utf-8").endswith("</p>")
+
+
+def test_what_is_left_out_of_texts_that_repeat_much_is_told(run):
+    repeated = "four words come again " * 300
+    made = run("compare", "--text", repeated, f"once {repeated}")
+    assert "warning: both texts repeat much: " in made.err
+    told = run("compare", "--text", "--json", repeated, f"once {repeated}").json()
+    assert told["left_out"] > 300_000
+    assert told["b"]["share"] == round(1200 / 1201, 4)
+    assert run("compare", "--text", "--json", A, B).json()["left_out"] == 0
+
+
+def test_the_encoding_that_is_to_be_tried_can_be_given(run, tmp_path):
+    text = "Старый мост через реку закроют на ремонт в мае, сообщил совет в понедельник днём."
+    one = tmp_path / "one.txt"
+    one.write_bytes(text.encode("windows-1251"))
+    refused = run("compare", one, one)
+    assert (refused.code, "try --encoding windows-1251" in refused.err) == (1, True)
+    told = run("compare", "--json", "--encoding", "windows-1251", one, one).json()
+    assert told["passages"][0]["a"]["text"].startswith("Старый мост")
+    assert run("compare", "--encoding", "klingon", one, one).code == 2
+
+
+def test_a_text_with_nuls_is_told(run, tmp_path):
+    file = tmp_path / "file.txt"
+    file.write_bytes(f"{A}\0".encode())
+    assert "holds NUL characters" in run("compare", file, file).err
+    file.write_bytes(A.encode("utf-16-le"))
+    told = run("compare", "--json", file, file)
+    assert (told.err, told.json()["a"]["tokens"]) == ("", 20)
+
+
+def _tokens(text: str) -> list[Token]:
+    found, at = [], 0
+    for word in text.split(" "):
+        found.append(Token(word.lower(), at, at + len(word), "en"))
+        at += len(word) + 1
+    return found
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=60), st.lists(st.sampled_from("abcdef"), max_size=60))
+@settings(max_examples=examples(150), deadline=None)
+def test_outside_the_marks_both_sides_have_the_same_tokens(one, other):
+    a, b = " ".join(one), " ".join(other)
+    taken = []
+    for passage in find_passages(_tokens(a), _tokens(b)):
+        told = passage_json(passage, a, b)
+        left, right = ([text for text, marked in marked_parts(told[side]) if not marked] for side in "ab")
+        assert " ".join(left).split() == " ".join(right).split()
+        assert len(" ".join(left).split()) == passage.equal
+        taken.append(passage.a)
+    assert taken == sorted(taken)
+
+
+def test_pieces_join_to_the_passage():
+    differing = [{"start": 9, "end": 12, "text": "two"}]
+    side = {"start": 5, "end": 23, "text": "one two three four", "differing": differing}
+    assert list(marked_parts(side)) == [("one ", False), ("two", True), (" three four", False)]
+
+
+def test_json_tells_places_and_words():
+    a, b = "we feed the hungry starter every day", "we feed the starter every day"
+    told = passage_json(find_passages(_tokens(a), _tokens(b))[0], a, b)
+    assert told["a"]["differing"] == [{"start": 12, "end": 18, "text": "hungry"}]
+    assert told["b"] == {"start": 0, "end": len(b), "text": b, "differing": []}
+    assert told["equal_tokens"] == 6

@@ -1,8 +1,30 @@
+"""Settings: from a file and the environment, each with its origin."""
+
+from dataclasses import dataclass
+
 import pytest
 
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, UnsupportedQuery
 from shinglefold.model.scheme import CanonOptions
-from shinglefold.settings import Settings, load_settings
+from shinglefold.options.validation import (
+    check_bool,
+    check_choice,
+    check_int,
+    check_known,
+    check_number,
+    check_object,
+    check_str,
+    check_strings,
+)
+from shinglefold.settings import (
+    Settings,
+    check_toml_type,
+    field_types,
+    load_settings,
+    parse_variable,
+    prefixed_variables,
+    read_table,
+)
 
 
 def written(folder, text):
@@ -86,3 +108,129 @@ def test_variables_of_other_parts_are_no_settings(name):
 def test_any_need_not_be_named(tmp_path):
     path = written(tmp_path, 'languages = ["ru", "uk"]')
     assert [ref.code for ref in load_settings(path, {}).scheme().languages] == ["any", "ru", "uk"]
+
+
+@dataclass(frozen=True)
+class Options:
+    name: str = ""
+    size: int = 0
+    share: float = 0.0
+    on: bool = False
+    codes: tuple[str, ...] = ()
+    beside: object = None
+
+
+def test_the_kind_of_each_field_is_that_of_the_dataclass():
+    expected = {"name": str, "size": int, "share": float, "on": bool, "codes": tuple}
+    assert field_types(Options, "beside") == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "read"),
+    [("a", str, "a"), (3, int, 3), (3, float, 3.0), (True, bool, True), (["a", "b"], tuple, ("a", "b"))],
+)
+def test_a_value_of_toml_gets_its_type(value, kind, read):
+    found = check_toml_type("option", value, kind)
+    assert (found, type(found)) == (read, kind)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "said"),
+    [
+        (True, int, "expected a whole number, got True"),
+        (1, bool, "expected true or false, got 1"),
+        (1.5, int, "expected a whole number, got 1.5"),
+        ("a", tuple, "expected a list of strings, got 'a'"),
+        (["a", 1], tuple, "expected a list of strings"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(value, kind, said):
+    with pytest.raises(ConfigError, match=said):
+        check_toml_type("option", value, kind)
+    with pytest.raises(ConfigError) as caught:
+        check_toml_type("option", 12345, str, secret=True)
+    assert "12345" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "read"),
+    [
+        (" YES ", bool, True),
+        ("0", bool, False),
+        (" 7", int, 7),
+        ("a, b,", tuple, ("a", "b")),
+        ("2.5", float, 2.5),
+    ],
+)
+def test_a_variable_gets_its_type(text, kind, read):
+    assert parse_variable("SIZE", text, kind) == read
+
+
+@pytest.mark.parametrize("kind", [int, float, bool])
+def test_a_variable_that_says_none_of_its_type_is_refused_by_its_name(kind):
+    with pytest.raises(ConfigError, match=r"SIZE: expected .* got 'much'"):
+        parse_variable("SIZE", "much", kind)
+
+
+def test_variables_come_by_the_rest_of_their_name():
+    assert prefixed_variables("S_", {"S_B": "2", "S_A": "1", "T_A": "3"}) == {"a": "1", "b": "2"}
+
+
+def test_a_file_with_secrets_is_not_quoted(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text('password = "hidden')
+    with pytest.raises(ConfigError, match=r"the connection file .*no TOML") as caught:
+        read_table(file, "connection file", secret=True)
+    assert "hidden" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    with pytest.raises(ConfigError, match="cannot read the settings file"):
+        read_table(file, "settings file")
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        (lambda: check_int("size", True, 0, 5), "size: expected a whole number of 0 to 5, got True"),
+        (lambda: check_int("size", 6, 0, 5), "size: expected a whole number of 0 to 5, got 6"),
+        (lambda: check_int("size", -1), "size: expected a whole number of at least 0, got -1"),
+        (lambda: check_int("size", 1.0), "size: expected a whole number of at least 0, got 1.0"),
+        (lambda: check_int("size", None), "size: expected a whole number of at least 0, got None"),
+        (lambda: check_number("share", float("nan"), 0, 1), "share: expected a number of 0 to 1, got nan"),
+        (lambda: check_number("share", 0, 0, 1, above=True), "expected a number above 0, at most 1, got 0"),
+        (lambda: check_number("seconds", "3"), "seconds: expected a number of at least 0, got '3'"),
+        (lambda: check_bool("fold", 1), "fold: expected true or false, got 1"),
+        (lambda: check_str("name", ""), "name: expected text that is not empty, got ''"),
+        (lambda: check_str("name", None, empty=True), "name: expected text, got None"),
+        (lambda: check_strings("fields", "title", 3), "fields: expected a list of strings, got 'title'"),
+        (lambda: check_strings("fields", ["a", 1], 3), r"fields: expected a list of strings, got \['a', 1\]"),
+        (lambda: check_strings("fields", list("abcd"), 3), "fields: 4 are too many, at most 3"),
+        (lambda: check_object("ext", [], "an object of options"), "ext: expected an object of options"),
+        (lambda: check_choice("mode", "windw", ("window", "auto")), "did you mean 'window'"),
+        (lambda: check_choice("mode", ["window"], ("window", "auto")), "unknown mode"),
+        (lambda: check_known("option", {"sizee": 1}, ("size", "from")), "'sizee'; did you mean 'size'"),
+    ],
+)
+def test_a_wrong_value_is_told_with_its_option_and_what_is_expected(check, said):
+    with pytest.raises(ConfigError, match=said):
+        check()
+
+
+def test_the_least_and_the_greatest_value_are_taken_and_none_where_it_is_optional():
+    for value in (0, 5):
+        check_int("size", value, 0, 5)
+        check_number("size", value, 0, 5)
+    check_int("size", None, optional=True)
+    check_number("size", None, optional=True)
+    check_number("size", 5, 0, 5, above=True)
+    assert check_str("name", "", empty=True) == ""
+
+
+def test_a_room_refuses_with_its_own_error():
+    with pytest.raises(UnsupportedQuery, match="size: expected a whole number"):
+        check_int("size", "5", error=UnsupportedQuery)
+
+
+def test_a_message_stays_short_however_long_the_value():
+    with pytest.raises(ConfigError) as caught:
+        check_bool("fold", "x" * 10**6)
+    assert len(str(caught.value)) < 300

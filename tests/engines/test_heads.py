@@ -1,9 +1,14 @@
-"""Heads come back as they went in, whatever their length, from any segment."""
+"""Documents without their long parts, and long ones."""
+
+from pathlib import Path
 
 import pytest
 
 from shinglefold.documents import SourceFilter
 from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.engines.embedded.store.document_encoder import StoredSource
+from shinglefold.engines.embedded.store.write_ahead_log import Memtable
+from shinglefold.model.values import Token
 
 
 @pytest.mark.parametrize("lengths", [(0, 1, 7, 8, 9), (900, 1100, 5, 50_000), (2000, 3000)])
@@ -55,3 +60,93 @@ def test_a_part_of_the_source_is_the_same_whether_the_rest_is_read_or_not(engine
     assert {hit["_id"]: hit["_source"] for hit in hits} == {
         id_: asked.apply(source) for id_, source in sources.items()
     }
+
+
+_LONGEST = 1_000_000
+
+
+class Counting:
+    """An analyser that knows how long the texts were that it saw."""
+
+    def __init__(self) -> None:
+        self.lengths: list[int] = []
+
+    def __call__(self, text: str) -> list[Token]:
+        self.lengths.append(len(text))
+        words = text.split(" ")
+        starts = [0]
+        for word in words:
+            starts.append(starts[-1] + len(word) + 1)
+        return [Token(word, at, at + len(word), "any") for word, at in zip(words, starts, strict=False)]
+
+
+@pytest.fixture
+def long(tmp_path: Path):
+    words = Counting()
+    with EmbeddedEngine(tmp_path, words) as engine:
+        engine.create_index("pages", {}, {})
+        text = " ".join(["early", *["filler"] * 200_000, "late"])
+        assert len(text) > _LONGEST
+        result = engine.bulk([{"_index": "pages", "_id": "1", "_source": {"body": text, "o": {"n": 7}}}])
+        assert result.indexed == 1
+        engine.refresh("pages")
+        words.lengths.clear()
+        yield engine, words
+
+
+def test_the_end_of_a_long_text_is_found_and_its_beginning_highlighted(long):
+    engine, words = long
+    body = {
+        "query": {"match": {"body": "early late"}},
+        "highlight": {"fields": {"body": {}}},
+        "_source": False,
+    }
+    (hit,) = engine.search("pages", body)["hits"]["hits"]
+    assert "<em>early</em>" in hit["highlight"]["body"][0]
+    assert max(words.lengths) == _LONGEST
+    assert "late" not in str(hit["highlight"])
+    body["query"] = {"match": {"body": "late"}}
+    (hit,) = engine.search("pages", body)["hits"]["hits"]
+    assert "highlight" not in hit
+
+
+def test_a_hit_without_its_text_is_read_without_it(long, monkeypatch):
+    engine, _ = long
+
+    def not_wanted(*_):
+        raise AssertionError("the page was read")
+
+    monkeypatch.setattr("shinglefold.engines.embedded.search.search.stored_main", not_wanted)
+    body = {"query": {"match": {"body": "late"}}, "_source": False, "docvalue_fields": ["o.n"]}
+    (hit,) = engine.search("pages", body)["hits"]["hits"]
+    assert (hit["_id"], hit["fields"]) == ("1", {"o.n": [7]})
+
+
+def _taken(*rounds):
+    """Return what rounds of documents leave, by id and the value of ``word``, each about to be committed."""
+    kept = Memtable(frozenset({"word"}))
+    for documents in rounds:
+        for id_, word in documents.items():
+            kept.put(
+                id_,
+                StoredSource(b'{"word":"%b"}' % word.encode(), b'["%b",{}]' % id_.encode()),
+                {"word": word},
+            )
+        kept.freeze()
+    return kept
+
+
+def test_of_two_versions_that_wait_for_their_commit_the_later_one_counts():
+    kept = _taken({"a": "x", "b": "x"}, {"a": "y"})
+    assert kept.sources(["a", "b", "c"]) == {"a": {"word": "y"}, "b": {"word": "x"}}
+    kept.put("a", None, {})
+    assert (kept["a"], kept["b"].load()) == (None, {"word": "x"})
+
+
+def test_documents_of_one_value_are_all_told():
+    kept = _taken({"a": "x"}, {"b": "x", "c": "y"}, {"d": "x"})
+    kept.put("e", StoredSource(b'{"word":"x"}', b'["e",{}]'), {"word": "x"})
+    assert kept.ids_by_value("word", {"x", "y", "z"}) == {"x": ["a", "b", "d", "e"], "y": ["c"]}
+    kept.discard_frozen()
+    assert kept.ids_by_value("word", {"x", "y"}) == {"x": ["e"]}
+    assert "a" not in kept

@@ -1,9 +1,25 @@
-"""What several indices behind one name have together."""
+"""Answers of a server, and the product that gives them."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from http.server import ThreadingHTTPServer
+from typing import Any
 
 import pytest
+from elasticsearch import SerializationError as NotJson
+from hypothesis import given
+from hypothesis import strategies as st
+from opensearchpy.exceptions import SerializationError as NotJsonEither
+from support.serving import Quiet, serving
 
-from shinglefold.engines.http.responses import one_mapping
-from shinglefold.errors import ConfigError
+from shinglefold.engines import open_engine
+from shinglefold.engines.elasticsearch import ElasticsearchSerializer as OfElasticsearch
+from shinglefold.engines.http.connection import Connection
+from shinglefold.engines.http.product_detection import product_of
+from shinglefold.engines.http.responses import one_mapping, read_json
+from shinglefold.engines.opensearch import OpenSearchSerializer as OfOpenSearch
+from shinglefold.errors import AuthenticationFailed, ConfigError, EngineError, EngineUnavailable
 from shinglefold.model.recipe import Recipe, missing_recipe
 
 
@@ -38,3 +54,171 @@ def test_who_noted_a_recipe_makes_no_difference_and_the_rest_does():
 def test_where_one_index_stores_fields_unmapped_all_may_have_any():
     found = {"one": index({}, dynamic="false"), "other": index({"a": {"type": "keyword"}})}
     assert one_mapping("all", found, "the server")["dynamic"] == "false"
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+OUT_OF_THE_ORDINARY = [
+    '{"id": 123456789012345678901234567890}',
+    '{"id": -123456789012345678901234567890}',
+    '{"id": 18446744073709551615}',
+    '{"half": "\\ud800 and text"}',
+    '{"score": NaN}',
+    '{"score": 1e400}',
+    '{"twice": 1, "twice": 2}',
+    '{"text": "\\u0000\x7f"}',
+    "[" * 300 + "]" * 300,
+]
+
+
+def both(text):
+    return OfOpenSearch().loads(text), OfElasticsearch().loads(text.encode())
+
+
+@pytest.mark.parametrize("text", OUT_OF_THE_ORDINARY, ids=lambda text: text[:20])
+def test_what_is_out_of_the_ordinary_is_read_as_before(text):
+    assert [repr(value) for value in both(text)] == [repr(json.loads(text))] * 2
+
+
+@given(VALUES)
+def test_every_value_is_read_as_by_the_standard_library(value):
+    text = json.dumps(value)
+    assert [repr(found) for found in both(text)] == [repr(json.loads(text))] * 2
+
+
+@pytest.mark.parametrize("text", ['{"hits": [', "<html>busy</html>", '{"took": 1,}'])
+def test_what_is_no_json_is_refused_as_before(text):
+    with pytest.raises(json.JSONDecodeError):
+        read_json(text)
+    with pytest.raises(NotJsonEither):
+        OfOpenSearch().loads(text)
+    with pytest.raises(NotJson):
+        OfElasticsearch().loads(text.encode())
+
+
+def test_bytes_that_are_no_text_are_refused_as_before():
+    with pytest.raises(NotJson):
+        OfElasticsearch().loads(b'{"a": "\xff"}')
+
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+@pytest.fixture
+def listening() -> Iterator[Callable[..., str]]:
+    """Start a server that answers everything alike, and remember what it was asked."""
+    servers = ExitStack()
+
+    def start(status: int, headers: dict[str, str], body: Any, asked: list[Any] | None = None) -> str:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+
+        class Handler(Quiet):
+            def do_GET(self) -> None:
+                if asked is not None:
+                    asked.append((self.path, dict(self.headers)))
+                self.send_response(status)
+                for name, value in {"Content-Type": "application/json", **headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+        return servers.enter_context(serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)))
+
+    with servers:
+        yield start
+
+
+ELASTIC = {"X-elastic-product": "Elasticsearch"}
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "product"),
+    [
+        (200, {}, {"version": {"distribution": "opensearch", "number": "3.8.0"}}, "opensearch"),
+        (200, {}, {"version": {"number": "7.10.2"}, "tagline": "The OpenSearch Project: …"}, "opensearch"),
+        (200, ELASTIC, {"version": {"number": "9.2.4"}}, "elasticsearch"),
+        (405, ELASTIC, {"error": "Incorrect HTTP method"}, "elasticsearch"),
+        (401, ELASTIC, {"error": {"type": "security_exception"}}, "elasticsearch"),
+    ],
+)
+def test_each_product_is_known_by_its_answer(listening, status, headers, body, product):
+    assert product_of(Connection((listening(status, headers, body),))) == product
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error", "said"),
+    [
+        (401, b"Unauthorized", AuthenticationFailed, "Check user and password"),
+        (200, b"<html>It works!</html>", EngineError, "neither as OpenSearch nor as Elasticsearch"),
+        (200, {"version": "1"}, EngineError, "neither as OpenSearch nor as Elasticsearch"),
+        (
+            404,
+            b"<html>404 nginx</html>",
+            EngineError,
+            r"nginx.* \(404\)\. Check the address, and its path",
+        ),
+        (404, b"", EngineError, "404"),
+        (503, b"", EngineUnavailable, "Try again later"),
+    ],
+)
+def test_whatever_else_answers_is_told(listening, status, body, error, said):
+    with pytest.raises(error, match=said):
+        open_engine(listening(status, {}, body))
+
+
+@pytest.mark.parametrize("product", ["opensearch", "elasticsearch"])
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ({}, {"version": "1"}),
+        ({}, ["odd"]),
+        ({"Content-Type": "text/html"}, b"<html>"),
+        ({"Content-Type": "text/plain"}, b"hello"),
+        ({}, b"{broken"),
+    ],
+)
+def test_an_adapter_told_to_talk_to_something_else_says_so(listening, product, headers, body):
+    with (
+        closing(open_engine(f"{product}+{listening(200, headers, body)}")) as engine,
+        pytest.raises(EngineError, match=r"check the address|is not Elasticsearch"),
+    ):
+        engine.info()
+
+
+def test_credentials_and_prefix_are_sent_with_the_question(listening):
+    asked: list[Any] = []
+    url = listening(200, ELASTIC, {}, asked)
+    product_of(Connection((f"{url}/prefix",), api_key="some-key"))
+    ((path, headers),) = asked
+    assert path == "/prefix/"
+    assert headers["Authorization"] == "ApiKey some-key"
+
+
+def test_the_next_address_is_asked_when_one_does_not_answer(listening):
+    url = listening(200, ELASTIC, {})
+    assert product_of(Connection(("http://127.0.0.1:1", url))) == "elasticsearch"
+
+
+def test_what_is_said_is_not_asked():
+    silent = ("http://127.0.0.1:1",)
+    assert product_of(Connection(silent, product="opensearch")) == "opensearch"
+    assert product_of(Connection(silent, aws_region="eu-west-1")) == "opensearch"
+
+
+def test_certificates_that_can_not_be_read_are_told(tmp_path):
+    (tmp_path / "ca.pem").write_text("no certificate")
+    for field in ("ca_file", "client_cert"):
+        for file in (tmp_path / "ca.pem", tmp_path / "absent.pem"):
+            with pytest.raises(ConfigError, match=file.name):
+                product_of(Connection(("https://127.0.0.1:1",), **{field: str(file)}))
+
+
+def test_a_server_without_tls_is_named_as_one(listening, monkeypatch):
+    monkeypatch.setenv("SHINGLEFOLD_ENGINE_RETRIES", "0")
+    url = listening(200, {}, {}).replace("http://", "https://")
+    with pytest.raises(EngineUnavailable, match="It speaks no TLS: write http:// instead of https://"):
+        open_engine(url).close()

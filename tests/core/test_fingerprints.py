@@ -1,6 +1,9 @@
-"""Every form of the field that an engine takes for it is found, and left out where it is foreign."""
+"""Fingerprints: their field, what is stored of them, and their seal."""
 
 import copy
+import json
+import pickle
+from base64 import b64encode
 from collections import Counter
 from dataclasses import replace
 
@@ -10,9 +13,75 @@ from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, fingerprint_of
 from support.servers.choose import examples
 
-from shinglefold.errors import InputError
+from shinglefold.errors import ConfigError, InputError
+from shinglefold.model.scheme import Scheme
+from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.model.stored_fingerprint import DecodeProblems, Decoder, stored_parts, without_fingerprint
 from shinglefold.model.values import LONGEST_DIGEST, Fingerprint
+
+FULL = Fingerprint("sf1-x", "ru", 120, "digest", ("a", "b"), bytes(range(84)))
+
+
+@pytest.mark.parametrize(
+    "fingerprint", [FULL, Fingerprint("sf1-x", "und", 0), Fingerprint("sf1-x", "en", 1, "d")]
+)
+def test_a_stored_fingerprint_is_read_back(fingerprint):
+    stored = json.loads(json.dumps(fingerprint.to_field()))
+    assert Fingerprint.from_field(stored) == fingerprint
+
+
+def test_doc_values_are_read_too():
+    fields = {name: value if isinstance(value, list) else [value] for name, value in FULL.to_field().items()}
+    assert Fingerprint.from_field(fields) == FULL
+
+
+@pytest.mark.parametrize("size", [63, 64, 65])
+def test_doc_values_without_padding_are_read_too(size):
+    fingerprint = Fingerprint("sf1-x", "ru", 120, "digest", ("a", "b"), bytes(range(size)))
+    fields = fingerprint.to_field()
+    assert Fingerprint.from_field(fields | {"signature": [fields["signature"].rstrip("=")]}) == fingerprint
+
+
+def test_without_a_signature_there_are_no_supershingles():
+    assert Fingerprint("sf1-x", "en", 1, "d").to_field() == {
+        "scheme": "sf1-x",
+        "lang": "en",
+        "shingles": 1,
+        "digest": "sf1-x.en.1.d",
+    }
+
+
+@pytest.mark.parametrize("lang", ["ru", "zh-Hant.old"])
+def test_the_stored_digest_alone_tells_what_a_window_needs(lang):
+    whole = Fingerprint("sf1-x", lang, 120, "digest", (), bytes(range(84)))
+    stored = whole.to_field()
+    assert Fingerprint.from_field({name: stored[name] for name in ("digest", "signature")}) == whole
+
+
+def test_texts_without_a_digest_still_tell_the_rest():
+    assert Fingerprint("sf1-x", "und", 0).to_field()["digest"] == "sf1-x.und.0."
+
+
+def test_parts_of_their_own_go_before_the_digest():
+    told = Fingerprint.from_field({"scheme": "x", "lang": "uk", "shingles": 2, "digest": "of another kind"})
+    assert told == Fingerprint("x", "uk", 2, "of another kind")
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {},
+        {"scheme": []},
+        {"digest": "abc"},
+        {"digest": "x.ru.many.abc"},
+        {"scheme": "x", "shingles": "many"},
+        {"scheme": "x", "signature": "!"},
+    ],
+)
+def test_what_is_no_fingerprint_is_refused(field):
+    with pytest.raises(InputError, match="index the document again"):
+        Fingerprint.from_field(field)
+
 
 FORMS = {
     "nested": {"_dedup": {"digest": "x"}},
@@ -158,7 +227,6 @@ DIGESTS = st.sampled_from(
     + [f"{SCHEME.id}.{head}.x" for head in HEADS]
 )
 
-
 ROWS = st.fixed_dictionaries({}, optional={"digest": DIGESTS, "signature": SIGNATURES})
 
 
@@ -186,3 +254,88 @@ def test_rows_are_read_together_as_they_are_one_by_one(stored):
     for part in ("shingles", "languages", "digests"):
         assert list(getattr(columns, part)) == [value for one in alone for value in getattr(one, part)]
     assert together == apart
+
+
+KEY = "a key that nobody else knows"
+SEAL = Seal.parse(KEY)
+MADE = Fingerprint(Scheme().id, "ru", 300, "Qx3", ("abc", "def"), bytes(range(252)))
+
+
+def test_a_sealed_fingerprint_is_stored_and_read_back():
+    sealed = SEAL.sealed(MADE)
+    assert Fingerprint.from_field(sealed.to_field()) == sealed
+    assert SEAL.fits(sealed)
+    assert sealed.to_field()["digest"].startswith(MADE.to_field()["digest"] + ".")
+
+
+def test_one_without_a_seal_is_stored_as_ever():
+    assert MADE.to_field()["digest"].count(".") == 3
+    assert Fingerprint.from_field(MADE.to_field()).seal == ""
+
+
+@pytest.mark.parametrize(
+    "altered",
+    [
+        {"scheme": "sf3-other"},
+        {"lang": "uk"},
+        {"shingles": 301},
+        {"digest": "Qx4"},
+        {"signature": bytes(252)},
+        {"seal": ""},
+        {"seal": "AAAAAAAAAAAAAAAA"},
+        {"seal": "\ud800"},
+        {"lang": "ru.3"},
+    ],
+)
+def test_whatever_a_search_compares_is_covered(altered):
+    assert not SEAL.fits(replace(SEAL.sealed(MADE), **altered))
+
+
+def test_equal_fingerprints_have_equal_seals_and_another_key_has_others():
+    assert SEAL.sealed(MADE) == Seal.parse(KEY).sealed(MADE)
+    other = Seal.parse(KEY + "!")
+    assert other.id != SEAL.id
+    assert not other.fits(SEAL.sealed(MADE))
+
+
+def test_a_seal_works_in_another_process():
+    assert pickle.loads(pickle.dumps(SEAL)).fits(SEAL.sealed(MADE))
+
+
+def test_a_key_may_be_text_hex_or_base64():
+    raw = bytes(range(16, 48))
+    given = (f"hex:{raw.hex()}", f"base64:{b64encode(raw).decode()}")
+    assert {Seal.parse(text).id for text in given} == {Seal(raw).id}
+    assert Seal.parse("x" * 300).id != Seal.parse("x" * 301).id
+
+
+@pytest.mark.parametrize(
+    "text", ["secret-short", "hex:secret-zz", "base64:sec ret", "hex:00ff", "base64:ключ"]
+)
+def test_a_key_that_is_not_valid_is_refused_and_not_quoted(text):
+    with pytest.raises(ConfigError) as refused:
+        Seal.parse(text)
+    assert "seal's key" in str(refused.value)
+    assert text.partition(":")[2] or text not in str(refused.value)
+    assert "sec" not in str(refused.value).replace("secrets", "")
+    assert refused.value.__cause__ is None
+
+
+def test_the_key_is_in_no_repr():
+    assert KEY not in repr(SEAL)
+    assert repr(SEAL.key) not in repr(SEAL)
+    assert SEAL.id in repr(SEAL)
+
+
+@pytest.mark.parametrize(
+    ("found", "seal", "said"),
+    [
+        (SEAL.id, None, "none is given"),
+        (SEAL.id, Seal(bytes(16)), "the one given is"),
+        ("", SEAL, "is not sealed"),
+    ],
+)
+def test_an_index_of_another_key_is_refused_with_the_remedy(found, seal, said):
+    with pytest.raises(ConfigError, match=said) as refused:
+        check_sealed(found, seal, "index 'pages'")
+    assert "SHINGLEFOLD_SEAL_KEY" in str(refused.value) or "setup --seal" in str(refused.value)
