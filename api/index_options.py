@@ -180,28 +180,30 @@ class IndexOptions:
 def similar_options(
     opened: IndexOptions,
     *,
+    size: int = 10,
     similarity: float | None = None,
     scope: str | Sequence[str] = (),
     filters: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
     source: Any = True,  # noqa: ANN401 - a filter as engines take it
-    **options: Any,  # noqa: ANN401 - of SimilarOptions
 ) -> tuple[SimilarOptions, tuple[Scope, ...]]:
     """Return the options of ``similar``, and its scopes."""
     check_fraction("similarity", similarity)
     least = opened.similarity if similarity is None else similarity
     scopes = tuple(map(Scope.parse, _several("scope", scope)))
-    chosen = {**options, **({} if least is None else thresholds(least))}
-    return SimilarOptions(scope=scopes, filters=_several("filters", filters), source=source, **chosen), scopes
+    chosen = {} if least is None else thresholds(least)
+    filters = _several("filters", filters)
+    return SimilarOptions(size=size, scope=scopes, filters=filters, source=source, **chosen), scopes
 
 
 def match_options(
     *,
+    size: int = 10,
+    min_share: float = 0.05,
     filters: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
     source: Any = True,  # noqa: ANN401 - a filter as engines take it
-    **options: Any,  # noqa: ANN401 - of MatchOptions
 ) -> MatchOptions:
     """Return the options of ``matches``."""
-    return MatchOptions(filters=_several("filters", filters), source=source, **options)
+    return MatchOptions(min_share, _several("filters", filters), size, source=source)
 
 
 def _several(name: str, given: Any) -> tuple[Any, ...]:  # noqa: ANN401 - as given

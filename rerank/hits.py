@@ -296,7 +296,7 @@ class FingerprintReader:
         if scope.within is not None:
             seconds = moment(values[0])
             return np.nan if seconds is None else seconds
-        key = (scope.field, *sorted(map(plain_text, values)))
+        key = (scope.field, *sorted(set(map(plain_text, values))))
         return float(self._codes.setdefault(key, len(self._codes)))
 
 

@@ -87,8 +87,9 @@ def _by_date(preference: Preference, sign: int) -> RepresentativePolicy:
     field = _field(preference)
 
     def cost(one: Candidate) -> tuple[bool, float]:
-        when = moment(next(iter(field_values(one.hit, field)), None))
-        return when is None, sign * (when or 0.0)
+        dates = map(moment, field_values(one.hit, field))
+        costs = [sign * when for when in dates if when is not None]
+        return not costs, min(costs, default=0.0)
 
     return RepresentativePolicy(cost, (field,))
 

@@ -48,6 +48,15 @@ def test_searches_give_the_same_answers(folder, site):
     assert len(pages) == 1
 
 
+def test_arguments_are_those_of_the_blocking_methods(folder, site):
+    for given in ({"verify": "keywords"}, {"min_shared": 3}):
+        for similar in (site.similar, lambda *a, **b: awaited(lambda index: index.similar(*a, **b), folder)):
+            with pytest.raises(TypeError, match="unexpected keyword argument"):
+                similar("ru-bridge-repair-1", **given)
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        awaited(lambda index: index.matches("мост", window=3), folder)
+
+
 def test_the_whole_index_is_worked_on(folder):
     async def work(index):
         return (

@@ -361,6 +361,7 @@ def scoped(tmp_path_factory):
     ("scope", "values"),
     [
         ("host.raw", {"host": "a.org"}),
+        ("host.raw", {"host": ["a.org", "a.org"]}),
         ("open", {"open": "true"}),
         ("open", {"open": True}),
         ("day", {"day": "2026-01-05"}),

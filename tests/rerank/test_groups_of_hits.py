@@ -316,6 +316,13 @@ def test_a_preferred_number_or_flag_may_be_written_as_in_documents(copies, value
     assert shown(copies, f"prefer:host=other,{written}") == 1
 
 
+def test_of_several_dates_the_newest_or_the_oldest_counts(copies):
+    copies[2]["fields"]["published"] = [0, 20_000, "no date"]
+    assert (shown(copies, "newest:published"), shown(copies, "oldest:published")) == (2, 2)
+    copies[0]["fields"]["published"] = [30_000, -5]
+    assert (shown(copies, "newest:published"), shown(copies, "oldest:published")) == (0, 0)
+
+
 def test_a_later_policy_decides_where_an_earlier_one_does_not(copies):
     assert shown(copies, "https_first", "shortest_url") == 2
     assert shown(copies, "shortest_url", "https_first") == 2

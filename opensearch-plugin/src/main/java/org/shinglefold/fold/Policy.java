@@ -66,8 +66,8 @@ public record Policy(String name, String field, List<String> values) {
     }
 
     private static double byDate(List<Object> found, int sign) {
-        double when = found.isEmpty() ? Double.NaN : Values.moment(found.get(0));
-        return Double.isNaN(when) ? Double.POSITIVE_INFINITY : sign * when;
+        return found.stream().mapToDouble(Values::moment).filter(when -> !Double.isNaN(when))
+            .map(when -> sign * when).min().orElse(Double.POSITIVE_INFINITY);
     }
 
     private int position(Object value) {

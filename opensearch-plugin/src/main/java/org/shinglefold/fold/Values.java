@@ -89,7 +89,7 @@ final class Values {
         if (scope.within() != null) {
             return moment(values.get(0));
         }
-        String key = values.stream().map(Values::whole).sorted()
+        String key = values.stream().map(Values::whole).distinct().sorted()
             .map(one -> one.length() + ":" + one).collect(Collectors.joining());
         return codes.computeIfAbsent(scope.field() + "\0" + key, unused -> codes.size());
     }
