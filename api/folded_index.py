@@ -320,8 +320,8 @@ class FoldedIndex:
     def groups(self) -> "IndexGroups":
         """Return the groups of near-duplicates of the whole index; nothing is written.
 
-        Every member of a group resembles the first one. ``unsigned`` of the result counts documents that
-        could not be compared: ``backfill`` gives them fingerprints.
+        Every member of a group resembles the first one. ``without_fingerprint`` of the result counts
+        documents that could not be compared: ``backfill`` gives them fingerprints.
 
         Cost: a scan of all fingerprints, some 600 bytes a document in memory.
         """
