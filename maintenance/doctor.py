@@ -43,7 +43,7 @@ from shinglefold.rerank.index_fields import mapped_at, paths
 SUSPECT = ("stale", "textless")
 Finding = Literal[
     "sound",
-    "unsigned",
+    "without_fingerprint",
     "other_scheme",
     "stale",
     "other_facts",
@@ -124,7 +124,7 @@ class Diagnosis:
     """The result of a diagnosis; ``documents`` is the sum of ``findings``, which has these keys:
 
     - ``sound``: the fingerprint is right.
-    - ``unsigned``, ``other_scheme``: it has none, or one of another scheme (``schemes`` has their numbers).
+    - ``without_fingerprint``, ``other_scheme``: it has none, or one of another scheme (``schemes`` counts).
     - ``stale``: the text changed without it, as if another client updates a part of a document.
     - ``other_facts``: it is of this text, but its facts were made by the rules of another version, or of
       earlier values of fields.
@@ -388,7 +388,7 @@ def classify(
         # Two values: another client added a second fingerprint.
         return "damaged"
     if stored.get("scheme") != scheme.id:
-        return "other_scheme" if "scheme" in stored else "unsigned"
+        return "other_scheme" if "scheme" in stored else "without_fingerprint"
     return "sound" if stored == new else _classify_difference(stored, new, seal)
 
 

@@ -45,7 +45,7 @@ class IndexStatistics:
     unknown: bool = False
 
     @property
-    def unsigned(self) -> int:
+    def without_fingerprint(self) -> int:
         """Documents without a fingerprint of the scheme."""
         return (self.documents or 0) - self.fingerprints - self.placeholders
 

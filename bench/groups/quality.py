@@ -46,7 +46,7 @@ def _corpus(pages: Corpus) -> Iterator[Row]:
             for linkage in _LINKAGES:
                 begin = process_time()
                 done = regroup(engine, INDEX, RegroupOptions(linkage, verify=verify), canonicalizer=made_by)
-                spent, asked = process_time() - begin, done.counts.asked
+                spent, asked = process_time() - begin, done.counts.by_text
                 name = f"native, regrouped, linkage {linkage}, by {verify}"
                 yield _row(pages, name, _numbered(engine))
                 yield Row(f"{pages.name}: {name}", spent, "s CPU", f"pairs decided by text: {asked:,}")

@@ -64,7 +64,7 @@ def _with_most(whole: GroupReport, most: int) -> GroupReport:
 
 RECIPE_PARAMETERS = ("examine",)
 #: Findings that a backfill mends.
-_BACKFILLED = ("unsigned", "other_scheme", "stale", "other_facts", "damaged", "unsealed")
+_BACKFILLED = ("without_fingerprint", "other_scheme", "stale", "other_facts", "damaged", "unsealed")
 
 
 def recipe_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
@@ -92,10 +92,10 @@ def _statistics_json(one: IndexStatistics, shared: Shared) -> dict[str, Any]:
         **{name: value for name, value in one.to_json().items() if name != "recipe"},
         "size": one.info.size,
         "languages": one.languages,
-        "unsigned": one.unsigned if one.recipe else None,
+        "without_fingerprint": one.without_fingerprint if one.recipe else None,
         "too_short": max(0, one.fingerprints - one.signed),
         "problem": shared.complete(one.problem),
-        "command": shared.complete(backfill) if one.recipe and one.unsigned > 0 else "",
+        "command": shared.complete(backfill) if one.recipe and one.without_fingerprint > 0 else "",
     }
 
 

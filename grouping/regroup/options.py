@@ -96,7 +96,7 @@ class RegroupCounts:
 
     Attributes:
         read: documents of the last pass over the index.
-        left: those of them without a readable fingerprint of the scheme; they are not changed.
+        without_fingerprint: those of them without a readable fingerprint of the scheme; they are not changed.
         groups_before: groups before the run; −1 until they were counted.
         groups, shared: groups after the run, and those with more than one document.
         numbered, moved: documents that had no number, and that had another.
@@ -107,13 +107,13 @@ class RegroupCounts:
         changed: documents whose text was changed meanwhile; the next pass decides about them.
         gone: documents that were deleted meanwhile.
         conflicts: updates that were repeated because another writer was faster.
-        asked, unread: uncertain pairs that texts decided, and those that signatures decided because a text is
-            missing, too long or changed; both of all passes.
+        by_text, by_signature: uncertain pairs that texts decided, and those that signatures decided because a
+            text is missing, too long or changed; both of all passes.
         reasons: why documents failed, with counts.
     """
 
     read: int = 0
-    left: int = 0
+    without_fingerprint: int = 0
     groups_before: int = -1
     groups: int = 0
     shared: int = 0
@@ -131,8 +131,8 @@ class RegroupCounts:
     gone: int = 0
     failed: int = 0
     conflicts: int = 0
-    asked: int = 0
-    unread: int = 0
+    by_text: int = 0
+    by_signature: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
 
     def fail(self, reason: str) -> None:
@@ -148,12 +148,12 @@ class IndexGroups(NamedTuple):
     Attributes:
         groups: the keys of the documents of each, the leader first.
         documents: how many were compared.
-        unsigned: how many have no readable fingerprint of the scheme: backfill them.
+        without_fingerprint: how many have no readable fingerprint of the scheme: backfill them.
     """
 
     groups: list[list[DocumentKey]]
     documents: int
-    unsigned: int
+    without_fingerprint: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -288,7 +288,7 @@ class _Regrouping:
         with self.interrupts.breakable():
             census = reader.census()
             self.counts.read = len(census) + reader.unreadable
-            self.counts.left = reader.unreadable
+            self.counts.without_fingerprint = reader.unreadable
             self._report("grouping", len(census), 0.0)
             found = self._leaders(census)
             return list(plan(census, found, self.recipe.scheme, reader.reserved, self.counts))
@@ -301,8 +301,8 @@ class _Regrouping:
         try:
             return leaders(census, by_text.stage.scheme, self.options, by_text)
         finally:
-            self.counts.asked += by_text.decided - before[0]
-            self.counts.unread += by_text.unread - before[1]
+            self.counts.by_text += by_text.decided - before[0]
+            self.counts.by_signature += by_text.unread - before[1]
 
     def _read(self) -> CensusReader:
         given, recipe = self.options, self.recipe

@@ -147,7 +147,7 @@ def test_an_index_is_examined_and_mended(site):
 def test_the_groups_of_the_whole_index_are_found(site, folder):
     found = site.groups()
     assert {key.id for key in found.groups[0]} == FAMILY
-    assert (found.documents, found.unsigned) == (166, 0)
+    assert (found.documents, found.without_fingerprint) == (166, 0)
     with shinglefold.open(folder, "site", similarity=1.0) as exact:
         assert sum(map(len, exact.groups().groups)) < sum(map(len, found.groups))
 

@@ -83,7 +83,7 @@ def test_a_family_of_texts_in_doubt_is_grouped_as_by_all_of_its_pairs(engine, pi
     for held in (1 << 24, 1):
         monkeypatch.setattr("shinglefold.grouping.regroup.clustering._HELD", held)
         summary = regroup(engine, "texts", RegroupOptions("leader", verify="text"))
-        asked.append(summary.counts.asked)
+        asked.append(summary.counts.by_text)
         hits = engine.search("texts", {"size": 100})["hits"]["hits"]
         found.append({hit["_id"]: hit["_source"]["_dedup"]["group"] for hit in hits})
     assert found[0] == found[1]
@@ -107,7 +107,7 @@ def test_texts_read_in_small_parts_give_the_same_groups(engine, pipeline, text, 
                 patched.setattr(f"shinglefold.grouping.regroup.text_verdicts.{name}", value)
             options = RegroupOptions("connected", verify="text", dry_run=True)
             counts = regroup(engine, "texts", options).counts
-        found.append((counts.asked, counts.unread, counts.groups, counts.planned))
+        found.append((counts.by_text, counts.by_signature, counts.groups, counts.planned))
     assert found[0][0] > 20
     assert found == [found[0]] * 4
     assert found[0][1] == 0

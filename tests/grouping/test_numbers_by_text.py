@@ -91,7 +91,7 @@ def test_regrouping_by_texts_settles(engine, pipeline, pair, linkage):
     regroup(engine, "texts", RegroupOptions(by_scheme=True, linkage=linkage, verify="text"))
     assert _together(engine) == alike
     again = regroup(engine, "texts")
-    assert (again.verify, again.counts.planned, again.counts.asked) == ("text", 0, 1)
+    assert (again.verify, again.counts.planned, again.counts.by_text) == ("text", 0, 1)
 
 
 @LINKAGES
@@ -99,7 +99,7 @@ def test_regrouping_by_signature_splits_and_merges_groups(engine, pipeline, pair
     texts, alike = pair
     _index(engine, pipeline, _given(texts), _numbering(engine, pipeline))
     summary = regroup(engine, "texts", RegroupOptions(linkage, verify="signature"))
-    assert (summary.verify, summary.counts.asked, summary.counts.planned) == ("signature", 0, 1)
+    assert (summary.verify, summary.counts.by_text, summary.counts.planned) == ("signature", 0, 1)
     assert _together(engine) != alike
 
 
@@ -120,7 +120,7 @@ def test_signatures_decide_where_a_text_is_missing(engine, pipeline, pair, linka
     dedup = engine.get("texts", "1")["_source"]["_dedup"]
     engine.bulk([{"_index": "texts", "_id": "1", "_source": {"_dedup": dedup}}])
     summary = regroup(engine, "texts", RegroupOptions(linkage))
-    assert (summary.counts.asked, summary.counts.unread >= 1) == (0, True)
+    assert (summary.counts.by_text, summary.counts.by_signature >= 1) == (0, True)
     assert _together(engine) != alike
 
 
@@ -138,7 +138,7 @@ def test_no_verdict_is_kept_of_a_text_that_has_changed(engine, pipeline, pair, l
             engine.refresh("texts")
 
     summary = regroup(engine, "texts", RegroupOptions(linkage), report=write)
-    assert (summary.settled, summary.counts.unread >= 1) == (True, True)
+    assert (summary.settled, summary.counts.by_signature >= 1) == (True, True)
     assert _together(engine) == alike
 
 
@@ -164,12 +164,12 @@ def test_verdicts_of_texts_are_kept_beside_the_checkpoint(
     _index(engine, pipeline, _given(texts), _numbering(engine, pipeline, BY_SIGNATURE))
     options = RegroupOptions(linkage, by_scheme=True, verify="text", checkpoint=tmp_path / "kept.json")
     first = regroup(engine, "texts", options, report=_cut)
-    assert (first.stopped, first.counts.asked) == ("interrupted", 1)
+    assert (first.stopped, first.counts.by_text) == ("interrupted", 1)
     kept = tmp_path / "kept.json.texts"
     # The process died in the middle of a row.
     kept.write_bytes(kept.read_bytes() + b"half")
     second = regroup(engine, "texts", options)
-    assert (second.settled, second.counts.asked, second.counts.unread) == (True, 1, 0)
+    assert (second.settled, second.counts.by_text, second.counts.by_signature) == (True, 1, 0)
     assert not list(tmp_path.glob("kept*"))
 
 

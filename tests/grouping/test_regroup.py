@@ -35,7 +35,7 @@ def test_connected_groups_are_what_chains_of_pairs_lead_to(engine, index):
     found = {frozenset(members) for members in groups_of(stored(engine, index)).values()}
     assert found == connected_groups(USUAL)
     assert (summary.settled, summary.counts.groups, summary.counts.read) == (True, len(found), COUNT)
-    assert summary.counts.left == COUNT - len(USUAL)
+    assert summary.counts.without_fingerprint == COUNT - len(USUAL)
     assert books(summary.counts)
 
 
@@ -118,7 +118,7 @@ def test_documents_without_text_and_placeholders_join_no_group(engine, index):
     found = stored(engine, index)
     assert found[9001]["group"] != found[9002]["group"]
     assert found[9003] == {"pending": 1}
-    assert summary.counts.left == COUNT - len(USUAL)
+    assert summary.counts.without_fingerprint == COUNT - len(USUAL)
 
 
 def test_new_and_changed_documents_are_grouped_by_the_next_pass(engine, index):

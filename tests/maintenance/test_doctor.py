@@ -48,7 +48,7 @@ def test_other_fields_may_change(engine, signed, pipeline):
 @pytest.mark.parametrize(
     ("stored", "finding"),
     [
-        (None, "unsigned"),
+        (None, "without_fingerprint"),
         ({"scheme": "sf1-other"}, "other_scheme"),
         ({"signature": None}, "damaged"),
         ({"signature": "AAAA"}, "damaged"),
@@ -101,7 +101,7 @@ def test_a_backfill_repairs_every_finding_it_can(engine, signed, pipeline):
 def test_what_no_backfill_can_sign_is_not_left_to_one(engine, pipeline, unsigned):
     change(engine, unsigned, "page-5", title=["a list", "of titles"])
     found = diagnose(engine, unsigned, pipeline, ALONE)
-    assert found.findings == {"unsigned": found.documents - 1, "unreadable": 1}
+    assert found.findings == {"without_fingerprint": found.documents - 1, "unreadable": 1}
     assert backfill(engine, unsigned, pipeline, BackfillOptions(workers=1)).counts.failed == 1
     found = diagnose(engine, unsigned, pipeline, ALONE)
     assert found.listed == {"unreadable": ["page-5"]}
@@ -129,7 +129,7 @@ def test_mappings_of_another_scheme_or_of_none_are_reported(engine, signed, sche
     found = diagnose(engine, "bare", pipeline, ALONE)
     assert "the mappings name no scheme (_meta.shinglefold)" in found.mapping
     assert "_dedup.signature is not mapped" in found.mapping
-    assert found.findings == {"unsigned": 2}
+    assert found.findings == {"without_fingerprint": 2}
 
 
 def test_a_missing_index_is_an_error(engine, pipeline):

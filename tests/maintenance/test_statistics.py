@@ -79,7 +79,13 @@ def test_documents_without_a_group_number_and_placeholders_are_counted(engine, p
     assert not engine.bulk([*numbered, *kept]).failures
     engine.refresh("pages")
     (one,) = statistics(engine, "pages")
-    assert (one.documents, one.placeholders, one.unsigned, one.grouped, one.ungrouped) == (32, 2, 0, 10, 20)
+    assert (one.documents, one.placeholders, one.without_fingerprint, one.grouped, one.ungrouped) == (
+        32,
+        2,
+        0,
+        10,
+        20,
+    )
     told = one.to_json()
     assert (told["placeholders"], told["grouped"], told["ungrouped"]) == (2, 10, 20)
     found = diagnose(engine, "pages", pipeline, DoctorOptions(workers=1))

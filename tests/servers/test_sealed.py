@@ -59,7 +59,11 @@ def test_doctor_finds_and_backfill_mends_what_lacks_the_seal(engine, new_index, 
     # One document takes another one's signature, and one comes without fingerprint at all.
     spoilt = {**genuine["page-1"], "signature": genuine["page-2"]["signature"]}
     store(engine, index, [{**documents[1], "_dedup": spoilt}, documents[3]])
-    assert diagnose(engine, index, pipeline).findings == {"sound": 38, "unsealed": 1, "unsigned": 1}
+    assert diagnose(engine, index, pipeline).findings == {
+        "sound": 38,
+        "unsealed": 1,
+        "without_fingerprint": 1,
+    }
     search = folded(engine, scheme).search(index, {"query": {"match_all": {}}, "size": 40})
     assert search["dedup"]["unreadable"] == 1
 

@@ -151,17 +151,19 @@ def _lines(summary: "RegroupSummary") -> Iterator[str]:
         )
     readings = "1 reading" if summary.passes == 1 else f"{summary.passes:,} readings"
     yield f"{summary.seconds:.1f} s, {readings}; linkage {summary.linkage}, verified by {summary.verify}"
-    if counts.asked or counts.unread:
+    if counts.by_text or counts.by_signature:
         unread = ""
-        if counts.unread:
-            unread = f", {counts.unread:,} by signature, as a text is missing, too long or was changed"
-        yield f"in doubt by signature: {counts.asked:,} pairs decided by their texts{unread}"
+        if counts.by_signature:
+            unread = f", {counts.by_signature:,} by signature, as a text is missing, too long or was changed"
+        yield f"in doubt by signature: {counts.by_text:,} pairs decided by their texts{unread}"
     if summary.missing:
         yield f"no texts were compared: {summary.missing}"
     if summary.resumed:
         yield "went on from its checkpoint; the figures are of all runs"
-    if counts.left:
-        left = "1 document" if counts.left == 1 else f"{counts.left:,} documents"
+    if counts.without_fingerprint:
+        left = (
+            "1 document" if counts.without_fingerprint == 1 else f"{counts.without_fingerprint:,} documents"
+        )
         yield f"left as they are: {left} without a readable fingerprint of the scheme"
     for reason, count in list(counts.reasons.items())[:5]:
         yield f"failed {count:,} times: {reason}"

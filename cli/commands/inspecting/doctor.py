@@ -30,7 +30,7 @@ _SHOWN = 10
 #: The line of each finding, in the order of the report.
 _FINDINGS = {
     "sound": "have the fingerprint of their text",
-    "unsigned": "have no fingerprint",
+    "without_fingerprint": "have no fingerprint",
     "other_scheme": "have one of another scheme",
     "stale": "have one of an earlier text: somebody updated the text alone",
     "other_facts": "have facts of the rules of another version, or of earlier values of fields",
@@ -43,7 +43,7 @@ _FINDINGS = {
     "dropped": "are such as the pipeline drops",
     "placeholder": "are placeholders: a gate reserves their ids while it decides",
 }
-_MENDED_BY_BACKFILL = ("unsigned", "other_scheme", "stale", "other_facts", "damaged", "unsealed")
+_MENDED_BY_BACKFILL = ("without_fingerprint", "other_scheme", "stale", "other_facts", "damaged", "unsealed")
 
 
 @command(

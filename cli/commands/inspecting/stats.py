@@ -125,10 +125,9 @@ def _signed(one: "IndexStatistics", hints: "Hints") -> list[str]:
     short = one.fingerprints - one.signed
     if short > 0:
         lines.append(f"too short     {short:,}: they fold with equal texts only")
-    if one.unsigned > 0:
-        lines.append(
-            f"unsigned      {one.unsigned:,}; to sign them: {hints.command('backfill', one.info.name)}"
-        )
+    if (without := one.without_fingerprint) > 0:
+        backfill = hints.command("backfill", one.info.name)
+        lines.append(f"to backfill   {without:,} without a fingerprint: {backfill}")
     return [*lines, *_grouped(one, hints)]
 
 

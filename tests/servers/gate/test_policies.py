@@ -118,6 +118,6 @@ def test_texts_of_several_shards_and_routings_decide_when_groups_are_made_anew(
     ]
     assert not engine.bulk(actions).failures
     summary = regroup(engine, index, RegroupOptions(linkage))
-    assert (summary.settled, summary.counts.groups, summary.counts.unread) == (True, 1, 0)
+    assert (summary.settled, summary.counts.groups, summary.counts.by_signature) == (True, 1, 0)
     apart = regroup(engine, index, RegroupOptions(linkage, verify="signature"))
-    assert (apart.counts.groups, apart.counts.asked) == (2, 0)
+    assert (apart.counts.groups, apart.counts.by_text) == (2, 0)
