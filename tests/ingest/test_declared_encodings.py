@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.cli.options.sources import reading_notes
+from shinglefold.cli.shared.sources import reading_notes
 from shinglefold.ingest import read
 from shinglefold.ingest.readers.record import ReadOptions
 

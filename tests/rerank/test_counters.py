@@ -10,7 +10,7 @@ import pytest
 from support.doubtful_texts import doubtful_texts
 from support.hits import split
 
-from shinglefold.cli.render.hits import counters_line
+from shinglefold.cli.shared.hits import counters_line
 from shinglefold.contracts.engine import JSON
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition

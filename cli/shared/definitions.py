@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from shinglefold.cli.framework.output import remark
+from shinglefold.cli.shared.output import remark
 from shinglefold.model.profiles import PROFILES, profile_of
 
 if TYPE_CHECKING:
-    from shinglefold.cli.framework.command import Invocation
+    from shinglefold.cli.shared.command import Invocation
     from shinglefold.ingest.processors.texts import NeverDiffer
     from shinglefold.model.scheme import Scheme
 
