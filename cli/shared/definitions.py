@@ -91,7 +91,7 @@ def admin_token_option(what: str) -> Callable[[Function], Function]:
 
 
 workers_option = click.option(
-    "--workers", type=click.IntRange(0), metavar="N", help="Worker processes; 0 means one per core."
+    "--workers", type=click.IntRange(0, 1024), metavar="N", help="Worker processes; 0 means one per core."
 )
 
 
