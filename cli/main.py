@@ -10,7 +10,7 @@ from importlib import import_module
 
 import click
 
-from shinglefold.cli.framework.command import (
+from shinglefold.cli.shared.command import (
     HELP,
     INTERRUPTED,
     PIPE_CLOSED,
@@ -23,31 +23,31 @@ from shinglefold.cli.framework.command import (
     flush_stderr,
     report,
 )
-from shinglefold.cli.framework.output import flush_output, prepare_streams, write_json, write_line
+from shinglefold.cli.shared.output import flush_output, prepare_streams, write_json, write_line
 from shinglefold.runtime.signals import raise_interrupted
 
-#: The commands in the order of use, by folder in cli/commands; module and function have the same name.
+#: The commands in the order of use, and the modules in cli/commands that have the functions of these names.
 _COMMANDS = {
-    "demo": "searching",
-    "index": "indexing",
-    "sign": "files",
-    "add": "indexing",
-    "search": "searching",
-    "similar": "searching",
-    "compare": "files",
-    "matches": "searching",
-    "serve": "serving",
-    "groups": "files",
-    "advise": "files",
-    "setup": "indexing",
-    "backfill": "indexing",
-    "regroup": "indexing",
-    "report": "inspecting",
-    "doctor": "inspecting",
-    "stats": "inspecting",
-    "delete": "indexing",
-    "info": "inspecting",
-    "gateway": "serving",
+    "demo": "searching.search",
+    "index": "indexing.index",
+    "sign": "files.sign",
+    "add": "indexing.add",
+    "search": "searching.search",
+    "similar": "searching.similar",
+    "compare": "files.compare",
+    "matches": "searching.similar",
+    "serve": "searching.serving",
+    "groups": "files.groups",
+    "advise": "files.advise",
+    "setup": "indexing.setup",
+    "backfill": "indexing.backfill",
+    "regroup": "indexing.regroup",
+    "report": "files.report",
+    "doctor": "indexing.doctor",
+    "stats": "indexing.stats",
+    "delete": "indexing.delete",
+    "info": "indexing.stats",
+    "gateway": "searching.serving",
 }
 #: The variable by which a shell asks for completions.
 _COMPLETE = "_SHINGLEFOLD_COMPLETE"
@@ -76,7 +76,7 @@ class _Commands(Mapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         if name not in _COMMANDS:
             raise KeyError(name)
-        module = import_module(f"shinglefold.cli.commands.{_COMMANDS[name]}.{name}")
+        module = import_module(f"shinglefold.cli.commands.{_COMMANDS[name]}")
         found: click.Command = getattr(module, name)
         return found
 

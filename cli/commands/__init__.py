@@ -1,1 +1,1 @@
-"""The commands, one module each, by what they work on."""
+"""The commands, by what they work on."""

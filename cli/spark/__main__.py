@@ -2,8 +2,8 @@
 
 import sys
 
-from shinglefold.cli.framework.command import HELP, CommandGroup, common_options
 from shinglefold.cli.main import main
+from shinglefold.cli.shared.command import HELP, CommandGroup, common_options
 from shinglefold.cli.spark.commands import groups_command, read_command, sign_command
 
 _HELP = """Sign and group collections that no single machine holds, on Apache Spark.

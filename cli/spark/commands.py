@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import format_times, printable, remark, write_json, write_line
-from shinglefold.cli.options.definitions import (
+from shinglefold.cli.shared.command import DONE, FAILED, PARTLY, Invocation, command
+from shinglefold.cli.shared.definitions import (
     chosen_facts,
     chosen_scheme,
     content_options,
@@ -19,8 +18,9 @@ from shinglefold.cli.options.definitions import (
     options,
     preset_option,
 )
-from shinglefold.cli.render.run_summary import named_language_field
-from shinglefold.cli.session.open_index import open_store
+from shinglefold.cli.shared.open_index import open_store
+from shinglefold.cli.shared.output import format_times, printable, remark, write_json, write_line
+from shinglefold.cli.shared.run_summary import named_language_field
 from shinglefold.engines import Connection, is_server, load_connection
 from shinglefold.errors import ConfigError
 from shinglefold.model.linkage import linkage_phrase

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.servers.choose import examples
 
-from shinglefold.cli.render.pairs import marked_parts, passage_json
+from shinglefold.cli.shared.pairs import marked_parts, passage_json
 from shinglefold.examples import articles
 from shinglefold.model.values import Token
 from shinglefold.passages.alignment import find_passages

@@ -7,8 +7,8 @@ from time import monotonic
 import pytest
 from support.maintenance import pages
 
-from shinglefold.cli.framework.command import Invocation
-from shinglefold.cli.session.maintenance import report_stop
+from shinglefold.cli.shared.command import Invocation
+from shinglefold.cli.shared.maintenance import report_stop
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from shinglefold.cli.framework.next_commands import Hints
-from shinglefold.cli.session.recipe import Target, one_recipe
+from shinglefold.cli.shared.next_commands import Hints
+from shinglefold.cli.shared.recipe import Target, one_recipe
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from shinglefold.cli.framework.next_commands import Hints, repeat_command
-from shinglefold.cli.session.maintenance import checkpoint_path
-from shinglefold.cli.session.recipe import Target
+from shinglefold.cli.shared.maintenance import checkpoint_path
+from shinglefold.cli.shared.next_commands import Hints, repeat_command
+from shinglefold.cli.shared.recipe import Target
 from shinglefold.settings import Settings
 
 ADDRESSES = [

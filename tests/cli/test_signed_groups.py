@@ -161,7 +161,7 @@ def test_a_command_ends_while_it_prints(signed, command, read, number):
 
 
 def test_where_there_is_no_terminal_a_line_a_minute_tells_how_far_it_is(monkeypatch, capsys):
-    from shinglefold.cli.framework import output as progress
+    from shinglefold.cli.shared import output as progress
 
     clock = iter(range(0, 10_000, 25))
     monkeypatch.setattr(progress, "monotonic", lambda: float(next(clock)))

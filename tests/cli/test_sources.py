@@ -107,3 +107,10 @@ def test_a_gate_says_how_dead_letters_are_tried_again(run):
     refused = run("add", "failed.jsonl", "--index", "pages")
     assert refused.code == 2
     assert "they are tried again with: shinglefold index failed.jsonl --index pages --replay" in refused.err
+
+
+def test_more_workers_than_a_machine_can_start_are_refused(run):
+    Path("x.jsonl").write_text('{"id": "1", "body": "one two three four"}\n')
+    ran = run("groups", "x.jsonl", "--workers", 99_999_999_999)
+    assert (ran.code, ran.out) == (2, "")
+    assert "0<=x<=1024" in ran.err

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shinglefold.cli.options.sources import reading_notes
+from shinglefold.cli.shared.sources import reading_notes
 from shinglefold.documents import is_plain, to_json
 from shinglefold.ingest import read
 from shinglefold.ingest.readers import jsonl

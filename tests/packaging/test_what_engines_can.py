@@ -50,8 +50,8 @@ OPENERS = {
 }
 #: Words for people, who choose between an address and a folder: file and a part of the text.
 TOLD = {
-    ("cli/session/maintenance.py", "beside an embedded index"),
-    ("cli/options/definitions.py", "folder of the embedded engine"),
+    ("cli/shared/maintenance.py", "beside an embedded index"),
+    ("cli/shared/definitions.py", "folder of the embedded engine"),
 }
 #: Places that send a call by its name, which is one of both contracts: see the last test.
 SENT = {("rerank/engine_calls.py", "getattr(engine, self.method)")}

@@ -11,8 +11,8 @@ from support.doubtful_texts import doubtful_texts
 from support.hits import split
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.cli.render.hits import counters_line
-from shinglefold.cli.render.pairs import FOLDED_BY, reason
+from shinglefold.cli.shared.hits import counters_line
+from shinglefold.cli.shared.pairs import FOLDED_BY, reason
 from shinglefold.contracts.engine import JSON
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest import Pipeline, default_definition, mappings

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.commands.files.collection import collection_options, finish, open_collection
-from shinglefold.cli.framework.command import DONE, CommandGroup, Invocation, command, common_options
-from shinglefold.cli.framework.next_commands import Hints, chain, repeat_command
-from shinglefold.cli.framework.output import print_table, printable, write_json, write_line
-from shinglefold.cli.options.definitions import NumberRange
+from shinglefold.cli.shared.command import DONE, CommandGroup, Invocation, command, common_options
+from shinglefold.cli.shared.definitions import NumberRange
+from shinglefold.cli.shared.next_commands import Hints, chain, repeat_command
+from shinglefold.cli.shared.output import print_table, printable, write_json, write_line
 from shinglefold.errors import ConfigError, Value
 
 if TYPE_CHECKING:

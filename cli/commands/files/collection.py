@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation
-from shinglefold.cli.framework.next_commands import repeat_command
-from shinglefold.cli.framework.output import ProgressPace, printable, progress_bar, remark, warn
-from shinglefold.cli.options.definitions import (
+from shinglefold.cli.shared.command import DONE, FAILED, PARTLY, Invocation
+from shinglefold.cli.shared.definitions import (
     chosen_facts,
     chosen_scheme,
     content_options,
@@ -22,8 +20,10 @@ from shinglefold.cli.options.definitions import (
     preset_option,
     workers_option,
 )
-from shinglefold.cli.options.sources import make_read_options, page_prefixes, reading_notes, reading_options
-from shinglefold.cli.render.run_summary import NO_DOCUMENTS, lacks_text, named_language_field, text_warnings
+from shinglefold.cli.shared.next_commands import repeat_command
+from shinglefold.cli.shared.output import ProgressPace, printable, progress_bar, remark, warn
+from shinglefold.cli.shared.run_summary import NO_DOCUMENTS, lacks_text, named_language_field, text_warnings
+from shinglefold.cli.shared.sources import make_read_options, page_prefixes, reading_notes, reading_options
 from shinglefold.errors import ConfigError, InputError, OutputError, is_full, suggest
 from shinglefold.model.profiles import PROFILES, profile_of
 

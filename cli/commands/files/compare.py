@@ -5,16 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.framework.command import DONE, Invocation, Name, command
-from shinglefold.cli.framework.output import (
-    check_page,
-    make_console,
-    printable,
-    remark,
-    write_json,
-    write_page,
-)
-from shinglefold.cli.options.definitions import (
+from shinglefold.cli.shared.command import DONE, Invocation, Name, command
+from shinglefold.cli.shared.definitions import (
     chosen_facts,
     chosen_scheme,
     content_options,
@@ -24,7 +16,15 @@ from shinglefold.cli.options.definitions import (
     preset_option,
     text_options,
 )
-from shinglefold.cli.render.pairs import passage_json, print_compared, reason, verdict_line
+from shinglefold.cli.shared.output import (
+    check_page,
+    make_console,
+    printable,
+    remark,
+    write_json,
+    write_page,
+)
+from shinglefold.cli.shared.pairs import passage_json, print_compared, reason, verdict_line
 
 if TYPE_CHECKING:
     from shinglefold.model.scheme import Scheme
@@ -133,7 +133,7 @@ def _compare_files(
 ) -> int:
     """Compare two texts, or the texts of two files."""
     from shinglefold.canon import Canonicalizer
-    from shinglefold.cli.options.sources import check_language, two_texts
+    from shinglefold.cli.shared.sources import check_language, two_texts
     from shinglefold.offline.compare_texts import compare_texts
     from shinglefold.passages.alignment import covered_shares, passages_between
     from shinglefold.passages.html_report import Shown
@@ -208,7 +208,7 @@ def _compare_documents(
 ) -> int:
     """Compare two documents of an index by their stored fingerprints and texts."""
     from shinglefold.canon import Canonicalizer
-    from shinglefold.cli.session.open_index import open_store, seal_of_index, stored_hit
+    from shinglefold.cli.shared.open_index import open_store, seal_of_index, stored_hit
     from shinglefold.model.profiles import profile_of
     from shinglefold.rerank import FoldOptions
     from shinglefold.rerank.explanation import explain_pair

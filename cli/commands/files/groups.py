@@ -12,9 +12,9 @@ from shinglefold.cli.commands.files.collection import (
     open_collection,
     scale_options,
 )
-from shinglefold.cli.framework.command import Invocation, command
-from shinglefold.cli.framework.output import printable, remark, write_csv, write_json, write_line
-from shinglefold.cli.options.definitions import title_field_option
+from shinglefold.cli.shared.command import Invocation, command
+from shinglefold.cli.shared.definitions import title_field_option
+from shinglefold.cli.shared.output import printable, remark, write_csv, write_json, write_line
 from shinglefold.model.linkage import LINKAGE, Linkage, linkage_phrase
 
 if TYPE_CHECKING:

@@ -9,18 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.framework.command import Invocation, command
-from shinglefold.cli.framework.next_commands import repeat_command
-from shinglefold.cli.framework.output import (
-    ProgressPace,
-    flush_output,
-    progress_bar,
-    remark,
-    warn,
-    write_json,
-    write_line,
-)
-from shinglefold.cli.options.definitions import (
+from shinglefold.cli.shared.command import Invocation, command
+from shinglefold.cli.shared.definitions import (
     chosen_facts,
     chosen_scheme,
     content_options,
@@ -29,19 +19,29 @@ from shinglefold.cli.options.definitions import (
     preset_option,
     workers_option,
 )
-from shinglefold.cli.options.sources import (
-    check_sources,
-    make_read_options,
-    page_prefixes,
-    reading_options,
-    skipped_counts,
+from shinglefold.cli.shared.next_commands import repeat_command
+from shinglefold.cli.shared.output import (
+    ProgressPace,
+    flush_output,
+    progress_bar,
+    remark,
+    warn,
+    write_json,
+    write_line,
 )
-from shinglefold.cli.render.run_summary import (
+from shinglefold.cli.shared.run_summary import (
     exit_code_of_run,
     named_language_field,
     run_lines,
     text_warnings,
     with_field_check,
+)
+from shinglefold.cli.shared.sources import (
+    check_sources,
+    make_read_options,
+    page_prefixes,
+    reading_options,
+    skipped_counts,
 )
 from shinglefold.errors import ConfigError
 
@@ -111,7 +111,7 @@ def sign(
     standard input. The same command continues an interrupted run. Exit code 3 says that some documents
     failed.
     """
-    from shinglefold.cli.session.open_index import load_lexicon, save_lexicon
+    from shinglefold.cli.shared.open_index import load_lexicon, save_lexicon
     from shinglefold.offline.sign.run import sign as signed
 
     settings = invocation.settings()
@@ -221,7 +221,7 @@ def _make_job(
     output: str | None,
 ) -> "SignJob":
     """Return the job of a run, with the identity that a later run must have to continue it."""
-    from shinglefold.cli.session.open_index import seal_of_settings
+    from shinglefold.cli.shared.open_index import seal_of_settings
     from shinglefold.offline.sign.run import SignJob
     from shinglefold.offline.sign.run_journal import identity
     from shinglefold.offline.sign.signer import Signer

@@ -1,1 +1,1 @@
-"""Commands that write to an index or set it up."""
+"""Commands that write to an index, set it up, or examine it."""

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.next_commands import repeat_command
-from shinglefold.cli.framework.output import remark, warn, write_json, write_line, write_lines
-from shinglefold.cli.options.definitions import NumberRange, engine_options, html_option, verify_by_options
-from shinglefold.cli.options.sources import (
+from shinglefold.cli.shared.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.shared.definitions import NumberRange, engine_options, html_option, verify_by_options
+from shinglefold.cli.shared.next_commands import repeat_command
+from shinglefold.cli.shared.output import remark, warn, write_json, write_line, write_lines
+from shinglefold.cli.shared.run_summary import (
+    exit_code_of_run,
+    replay_command,
+    text_warnings,
+    with_field_check,
+)
+from shinglefold.cli.shared.sources import (
     make_read_options,
     read_sources,
     reading_notes,
     reading_options,
     routing_option,
-)
-from shinglefold.cli.render.run_summary import (
-    exit_code_of_run,
-    replay_command,
-    text_warnings,
-    with_field_check,
 )
 from shinglefold.errors import ShinglefoldError
 
@@ -120,7 +120,7 @@ def add(
     Exit code 3 says that some documents were not added, or that an ingest pipeline of the server stored some
     without their fingerprint or with another text; 1 says that none was added.
     """
-    from shinglefold.cli.session.open_index import open_store, pipeline_for_index
+    from shinglefold.cli.shared.open_index import open_store, pipeline_for_index
     from shinglefold.grouping import Gate, Policy
     from shinglefold.grouping.gate.gate import BulkRun
     from shinglefold.ingest.field_statistics import FieldWatch

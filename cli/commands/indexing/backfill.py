@@ -4,8 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import (
+from shinglefold.cli.shared.command import DONE, FAILED, PARTLY, Invocation, command
+from shinglefold.cli.shared.maintenance import (
+    checkpoint_option,
+    checkpoint_path,
+    open_for_scan,
+    report_stop,
+    scan_options,
+)
+from shinglefold.cli.shared.output import (
     format_times,
     printable,
     progress_bar,
@@ -14,13 +21,6 @@ from shinglefold.cli.framework.output import (
     warn,
     write_json,
     write_lines,
-)
-from shinglefold.cli.session.maintenance import (
-    checkpoint_option,
-    checkpoint_path,
-    open_for_scan,
-    report_stop,
-    scan_options,
 )
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def backfill(
     change and gets its fingerprint. The same command continues an interrupted run. Exit code 3 says that some
     documents have no fingerprint.
     """
-    from shinglefold.cli.session.text_fields import TextFields, text_fields
+    from shinglefold.cli.shared.text_fields import TextFields, text_fields
     from shinglefold.maintenance import BackfillOptions
     from shinglefold.maintenance import backfill as run
     from shinglefold.maintenance.scan import Slice

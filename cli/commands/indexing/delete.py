@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import format_size, printable, remark, write_json, write_line
-from shinglefold.cli.options.definitions import engine_option
+from shinglefold.cli.shared.command import DONE, FAILED, PARTLY, Invocation, command
+from shinglefold.cli.shared.definitions import engine_option
+from shinglefold.cli.shared.output import format_size, printable, remark, write_json, write_line
 
 if TYPE_CHECKING:
-    from shinglefold.cli.session.recipe import Target
+    from shinglefold.cli.shared.recipe import Target
     from shinglefold.contracts.engine import Engine
     from shinglefold.maintenance.deletion import Deletion
 
@@ -54,7 +54,7 @@ def delete(
     With --id or --query only those documents are deleted. On a terminal the command shows them and asks;
     elsewhere it needs --yes. Exit code 3 says that some documents were not deleted, or do not exist.
     """
-    from shinglefold.cli.session.recipe import no_such_index
+    from shinglefold.cli.shared.recipe import no_such_index
     from shinglefold.errors import IndexMissing
     from shinglefold.maintenance.deletion import delete as carry_out
     from shinglefold.maintenance.deletion import plan_deletion
@@ -108,7 +108,7 @@ def _open(target: "Target", *, analysed: bool) -> Iterator["Engine"]:
     from shinglefold.engines import is_server, open_engine
 
     if analysed and not is_server(target.where):
-        from shinglefold.cli.session.open_index import open_store
+        from shinglefold.cli.shared.open_index import open_store
 
         with open_store(target) as store:
             yield store.engine

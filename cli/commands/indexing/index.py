@@ -9,18 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.next_commands import argument_to_option
-from shinglefold.cli.framework.output import (
-    printable,
-    progress_bar,
-    progress_reporter,
-    remark,
-    warn,
-    write_json,
-    write_line,
-)
-from shinglefold.cli.options.definitions import (
+from shinglefold.cli.shared.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.shared.definitions import (
     content_options,
     engine_options,
     fields_option,
@@ -30,17 +20,17 @@ from shinglefold.cli.options.definitions import (
     verify_by_options,
     workers_option,
 )
-from shinglefold.cli.options.sources import (
-    are_pages,
-    check_dead_letters,
-    make_read_options,
-    read_sources,
-    reading_notes,
-    reading_options,
-    routing_option,
-    skipped_counts,
+from shinglefold.cli.shared.next_commands import argument_to_option
+from shinglefold.cli.shared.output import (
+    printable,
+    progress_bar,
+    progress_reporter,
+    remark,
+    warn,
+    write_json,
+    write_line,
 )
-from shinglefold.cli.render.run_summary import (
+from shinglefold.cli.shared.run_summary import (
     exit_code,
     id_warnings,
     index_exit_code,
@@ -50,11 +40,21 @@ from shinglefold.cli.render.run_summary import (
     retry_command,
     summary_lines,
 )
+from shinglefold.cli.shared.sources import (
+    are_pages,
+    check_dead_letters,
+    make_read_options,
+    read_sources,
+    reading_notes,
+    reading_options,
+    routing_option,
+    skipped_counts,
+)
 from shinglefold.errors import ConfigError, EngineError, InputError
 
 if TYPE_CHECKING:
     from shinglefold.cli.commands.indexing.new_index import ReplacedIndex
-    from shinglefold.cli.session.recipe import Target
+    from shinglefold.cli.shared.recipe import Target
     from shinglefold.contracts.engine import Engine
     from shinglefold.grouping.numbering import Numbering
     from shinglefold.grouping.rules import Rules
@@ -153,7 +153,7 @@ def index(
         leftovers_of_index,
         read_replaced_index,
     )
-    from shinglefold.cli.session.open_index import (
+    from shinglefold.cli.shared.open_index import (
         add_passages,
         load_lexicon,
         pipeline_for_index,
@@ -327,7 +327,7 @@ def _is_failed(result: Mapping[str, Any] | None) -> bool:
 
 def _check_groups(target: "Target", recipe: "Recipe", *, wanted: bool) -> None:
     """Refuse to number the groups of an existing index without numbers: its documents would have none."""
-    from shinglefold.cli.session.recipe import is_set_up
+    from shinglefold.cli.shared.recipe import is_set_up
 
     if recipe.groups or not wanted or not is_set_up(target):
         return

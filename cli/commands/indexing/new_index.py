@@ -6,9 +6,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shinglefold.cli.framework.next_commands import chain
-from shinglefold.cli.options.sources import read_json
-from shinglefold.cli.session.recipe import matching_templates, recipe_of_index
+from shinglefold.cli.shared.next_commands import chain
+from shinglefold.cli.shared.recipe import matching_templates, recipe_of_index
+from shinglefold.cli.shared.sources import read_json
 from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.engines import open_engine
 from shinglefold.errors import (
@@ -22,8 +22,8 @@ from shinglefold.errors import (
 from shinglefold.maintenance.preconditions import flat_settings
 
 if TYPE_CHECKING:
-    from shinglefold.cli.framework.next_commands import Hints
-    from shinglefold.cli.session.recipe import Target
+    from shinglefold.cli.shared.next_commands import Hints
+    from shinglefold.cli.shared.recipe import Target
     from shinglefold.contracts.engine import IndexInfo
     from shinglefold.grouping.rules import Rules
     from shinglefold.model.recipe import Recipe

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shinglefold.api.index_recipe import mappings_or_none, with_languages, with_preset, with_profile
-from shinglefold.cli.framework.output import warn
-from shinglefold.cli.session.open_index import (
+from shinglefold.cli.shared.open_index import (
     check_dictionaries,
     needed_seal,
     new_pipeline,
@@ -15,7 +14,8 @@ from shinglefold.cli.session.open_index import (
     seal_of_index,
     seal_of_settings,
 )
-from shinglefold.cli.session.recipe import (
+from shinglefold.cli.shared.output import warn
+from shinglefold.cli.shared.recipe import (
     Target,
     chosen_languages,
     chosen_preset,
@@ -40,7 +40,7 @@ from shinglefold.model.seal import Seal
 from shinglefold.registry import installed
 
 if TYPE_CHECKING:
-    from shinglefold.cli.framework.command import Invocation
+    from shinglefold.cli.shared.command import Invocation
 
 
 def setup_recipe(

@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.next_commands import chain, repeat_command
-from shinglefold.cli.framework.output import progress_bar, remark, warn, write_json, write_lines
-from shinglefold.cli.options.definitions import NumberRange, engine_option, verify_by_options
-from shinglefold.cli.session.maintenance import (
+from shinglefold.cli.shared.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.shared.definitions import NumberRange, engine_option, verify_by_options
+from shinglefold.cli.shared.maintenance import (
     checkpoint_option,
     checkpoint_path,
     report_stop,
     requests_per_second_option,
 )
+from shinglefold.cli.shared.next_commands import chain, repeat_command
+from shinglefold.cli.shared.output import progress_bar, remark, warn, write_json, write_lines
 from shinglefold.errors import ConfigError
 from shinglefold.model.linkage import LINKAGE, Linkage
 
 if TYPE_CHECKING:
-    from shinglefold.cli.session.recipe import Target
+    from shinglefold.cli.shared.recipe import Target
     from shinglefold.grouping.regroup import RegroupSummary
     from shinglefold.model.recipe import Recipe
 
@@ -84,8 +84,8 @@ def regroup(
     continues an interrupted run. Exit code 3 says that some documents could not be written, or that others
     wrote until the end.
     """
-    from shinglefold.cli.session.open_index import open_store, parse_pipeline, seal_of_index
-    from shinglefold.cli.session.text_fields import text_fields
+    from shinglefold.cli.shared.open_index import open_store, parse_pipeline, seal_of_index
+    from shinglefold.cli.shared.text_fields import text_fields
     from shinglefold.grouping.regroup import RegroupOptions
     from shinglefold.grouping.regroup import regroup as run
 

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.output import (
-    printable,
-    progress_bar,
-    progress_reporter,
-    warn,
-    write_json,
-    write_lines,
-)
-from shinglefold.cli.options.definitions import (
+from shinglefold.cli.shared.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.shared.definitions import (
     content_options,
     engine_option,
     fields_option,
@@ -25,12 +17,20 @@ from shinglefold.cli.options.definitions import (
     pipeline_option,
     preset_option,
 )
-from shinglefold.cli.session.maintenance import requests_per_second_option
+from shinglefold.cli.shared.maintenance import requests_per_second_option
+from shinglefold.cli.shared.output import (
+    printable,
+    progress_bar,
+    progress_reporter,
+    warn,
+    write_json,
+    write_lines,
+)
 from shinglefold.errors import IndexMissing
 
 if TYPE_CHECKING:
-    from shinglefold.cli.framework.next_commands import Hints
-    from shinglefold.cli.session.recipe import Target
+    from shinglefold.cli.shared.next_commands import Hints
+    from shinglefold.cli.shared.recipe import Target
     from shinglefold.contracts.engine import Engine
     from shinglefold.maintenance.deletion import Removal
     from shinglefold.maintenance.setup import Plan
@@ -154,7 +154,7 @@ def setup(
     """
     from shinglefold.api.index_recipe import mappings_or_none, search_canonicalizer
     from shinglefold.cli.commands.indexing.new_recipe import setup_recipe, with_keyword_storage
-    from shinglefold.cli.session.text_fields import text_fields
+    from shinglefold.cli.shared.text_fields import text_fields
     from shinglefold.engines import open_engine
     from shinglefold.ingest import Pipeline
     from shinglefold.ingest.pipeline.steps import rerun_problems
@@ -247,7 +247,7 @@ def _remove_from_each(
 def _remove(invocation: Invocation, target: "Target", rate: float, dry_run: bool) -> int:
     """Take away what shinglefold stored with an index, and print it."""
     from shinglefold.api.index_recipe import open_to_write
-    from shinglefold.cli.session.maintenance import checkpoint_path
+    from shinglefold.cli.shared.maintenance import checkpoint_path
     from shinglefold.grouping.intent_index import intents_name
     from shinglefold.maintenance.deletion import RemovalCounts, carry_out_removal, plan_removal
 

@@ -1,1 +1,1 @@
-"""Commands that search an index."""
+"""Commands that search an index, or serve it."""

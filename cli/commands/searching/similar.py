@@ -1,19 +1,19 @@
-"""``shinglefold similar ID | FILE | -``: find the copies of a document or a text in an index."""
+"""``shinglefold similar`` and ``matches``: copies of a document or passages of a text in an index."""
 
 import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, Name, command
-from shinglefold.cli.framework.output import make_console, printable, remark, write_json
-from shinglefold.cli.options.definitions import (
+from shinglefold.cli.shared.command import DONE, PARTLY, Invocation, Name, command
+from shinglefold.cli.shared.definitions import (
+    NumberRange,
     engine_options,
     text_options,
     threshold_options,
     verify_by_options,
 )
-from shinglefold.cli.render.hits import (
+from shinglefold.cli.shared.hits import (
     SHOWN,
     filter_queries,
     found_line,
@@ -21,12 +21,16 @@ from shinglefold.cli.render.hits import (
     print_found,
     print_page_end,
 )
-from shinglefold.errors import InputError
+from shinglefold.cli.shared.output import make_console, printable, remark, write_json
+from shinglefold.cli.shared.pairs import print_passages
+from shinglefold.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shinglefold.cli.session.open_index import Store
+    from shinglefold.cli.shared.open_index import Store
+    from shinglefold.cli.shared.recipe import Target
+    from shinglefold.rerank.matching import MatchPage, TextMatch
     from shinglefold.rerank.similar import Match, QueryDocument, SimilarOptions, SimilarPage
 
 
@@ -74,8 +78,8 @@ def similar(
     The argument is the id of a document, a file if there is one of this name, or - for standard input. If
     several of the indices searched have the id, INDEX/ID names one. The most alike come first.
     """
-    from shinglefold.cli.options.sources import text_as_indexed
-    from shinglefold.cli.session.open_index import open_store, same_id, seal_of_index, stored_hit
+    from shinglefold.cli.shared.open_index import open_store, same_id, seal_of_index, stored_hit
+    from shinglefold.cli.shared.sources import text_as_indexed
     from shinglefold.rerank.similar import SimilarSearch
 
     if by_id and text:
@@ -111,7 +115,7 @@ def similar(
     if invocation.json:
         write_json(page.to_json())
     else:
-        _print_page(make_console(), page, invocation.arguments, several=len(store.mappings) > 1)
+        _print_copies(make_console(), page, invocation.arguments, several=len(store.mappings) > 1)
     return PARTLY if page.lacks else DONE
 
 
@@ -136,7 +140,7 @@ def _options(
 
 def _query_document(store: "Store", text: str, language: str | None) -> "QueryDocument":
     """Return a text with the fingerprint that it would have in the index."""
-    from shinglefold.cli.options.sources import check_language
+    from shinglefold.cli.shared.sources import check_language
     from shinglefold.ingest import Fingerprinter
     from shinglefold.ingest.processors.texts import NeverDiffer
     from shinglefold.rerank.similar import QueryDocument
@@ -154,7 +158,7 @@ def _query_document(store: "Store", text: str, language: str | None) -> "QueryDo
     return QueryDocument(made, text=text)
 
 
-def _print_page(
+def _print_copies(
     console: "Console", page: "SimilarPage", arguments: tuple[str, ...], *, several: bool
 ) -> None:
     for place, match in enumerate(page.matches, 1):
@@ -164,7 +168,7 @@ def _print_page(
         remark(f"note: by signatures alone, as texts can't be read: {page.unasked}")
     if page.matches:
         console.print()
-    print_page_end(console, _summary(page), page, arguments)
+    print_page_end(console, _copies_line(page), page, arguments)
 
 
 def _alike(match: "Match") -> str:
@@ -176,7 +180,7 @@ def _alike(match: "Match") -> str:
     return line if match.group is None else f"{line}, group {match.group}"
 
 
-def _summary(page: "SimilarPage") -> str:
+def _copies_line(page: "SimilarPage") -> str:
     """Return the last line of a page: how many copies were found, among how many candidates."""
     return found_line(
         page,
@@ -186,4 +190,128 @@ def _summary(page: "SimilarPage") -> str:
             "documents that share a supershingle or the text",
         ),
         "have a damaged fingerprint or lack the seal",
+    )
+
+
+@command(
+    examples="""
+    shinglefold matches draft.txt --index library
+    shinglefold matches draft.txt --index library --min-share 0.2 --json
+    """
+)
+@click.argument("what", metavar="FILE|-", type=Name("file"))
+@engine_options
+@text_options("The argument is the text itself", "of the text")
+@click.option(
+    "--min-share",
+    type=NumberRange(0, 1, min_open=True),
+    default=0.05,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of the text's words that a document must have, five in a row.",
+)
+@page_options("documents", 1)
+@click.option(
+    "--passages",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Passages to print of each document; 0 prints all of them in full.",
+)
+@click.pass_obj
+def matches(
+    invocation: Invocation,
+    /,
+    *,
+    what: str,
+    index: str,
+    engine: str | None,
+    text: bool,
+    kind: str,
+    encoding: str,
+    language: str | None,
+    min_share: float,
+    size: int,
+    after: str | None,
+    filters: tuple[str, ...],
+    passages: int,
+) -> int:
+    """Find the documents that contain a part of a text.
+
+    The argument is a file, or - for standard input. The index must store what passages are found by ("index
+    --passages"). The largest share comes first.
+    """
+    from shinglefold.canon import Canonicalizer
+    from shinglefold.cli.shared.open_index import open_store, seal_of_index
+    from shinglefold.cli.shared.sources import check_language, read_text
+    from shinglefold.rerank.matching import MatchOptions, MatchSearch
+
+    if text and not what.strip():
+        raise click.UsageError("there is no text: --text wants it in the place of the file")
+    target = invocation.target(index, engine)
+    with open_store(target) as store:
+        check_language(store.scheme, language)
+        if not store.recipe.passages:
+            raise ConfigError(
+                f"index {index!r} does not store what passages are found by. To store it: "
+                f"{target.setup_and_backfill(passages=True)}"
+            )
+        terms = filter_queries(store, index, filters)
+        wanted = what if text else read_text(what, kind, encoding)
+        seal = seal_of_index(target, store.recipe)
+        search = MatchSearch(store.engine, Canonicalizer.of(store.scheme), language=language, seal=seal)
+        options = MatchOptions(min_share=min_share, size=size, filters=terms, source=SHOWN)
+        page = search.find(index, wanted, options, place=after)
+        _warn_of_missing_passages(store, index, target)
+    if invocation.json:
+        write_json(page.to_json())
+    else:
+        _print_matches(make_console(), page, "A text" if text else what, passages, invocation.arguments)
+    return PARTLY if page.lacks else DONE
+
+
+def _warn_of_missing_passages(store: "Store", index: str, target: "Target") -> None:
+    """Warn about documents that can't be found, because what passages are found by is not stored."""
+    from shinglefold.model.stored_fingerprint import placeholder_query
+
+    stored = {"exists": {"field": f"{store.field}.passages"}}
+    query = {"bool": {"must_not": [stored, placeholder_query(store.field)]}}
+    body = {"size": 0, "track_total_hits": True, "query": query}
+    count = store.engine.search(index, body)["hits"]["total"]["value"]
+    if count:
+        backfill = target.hints.command("backfill", index)
+        those = "1 document stores" if count == 1 else f"{count:,} documents store"
+        found = "is" if count == 1 else "are"
+        remark(f"warning: {those} no elements of passages and {found} not found: {backfill}")
+
+
+def _print_matches(
+    console: "Console", page: "MatchPage", name: str, most: int, arguments: tuple[str, ...]
+) -> None:
+    for place, match in enumerate(page.matches, 1):
+        print_found(console, place, match.id, match.source or {}, _shares(match))
+        shown = match.passages[:most] if most else match.passages
+        print_passages(console, shown, (name, match.id), sides=("text", "document"), cut=bool(most))
+        if len(shown) < len(match.passages):
+            console.print(
+                f"   … and {len(match.passages) - len(shown):,} more passages; --passages 0 shows all"
+            )
+        console.print()
+    print_page_end(console, _matches_line(page), page, arguments)
+
+
+def _shares(match: "TextMatch") -> str:
+    return f"has {match.share:.1%} of the text, which is {match.of_document:.1%} of the document"
+
+
+def _matches_line(page: "MatchPage") -> str:
+    """Return the last line of a page: how many documents were found, among how many candidates."""
+    if page.stopped_by == "nothing_to_compare":
+        return "no documents: a text of fewer than five words has no passage to be found by"
+    return found_line(
+        page,
+        ("document", "documents"),
+        ("that shares an element with the text", "that share an element with the text"),
+        "show no text that has it (hidden, or changed)",
     )

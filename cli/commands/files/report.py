@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.commands.files.collection import comparison_options, finish, open_collection
-from shinglefold.cli.framework.command import DONE, Invocation, Name, command
-from shinglefold.cli.framework.next_commands import repeat_command
-from shinglefold.cli.framework.output import (
+from shinglefold.cli.shared.command import DONE, Invocation, Name, command
+from shinglefold.cli.shared.definitions import engine_option, title_field_option
+from shinglefold.cli.shared.next_commands import repeat_command
+from shinglefold.cli.shared.output import (
     check_page,
     format_share,
     print_table,
@@ -20,7 +21,6 @@ from shinglefold.cli.framework.output import (
     write_line,
     write_page,
 )
-from shinglefold.cli.options.definitions import engine_option, title_field_option
 from shinglefold.errors import ShinglefoldError
 from shinglefold.model.linkage import LINKAGE, linkage_phrase
 
@@ -121,7 +121,7 @@ def _report_index(  # noqa: PLR0917 - an option each
     engine: str | None,
 ) -> int:
     from shinglefold.cli.commands.indexing.regroup import check_numbered
-    from shinglefold.cli.session.open_index import open_store
+    from shinglefold.cli.shared.open_index import open_store
     from shinglefold.grouping.report import make_report
     from shinglefold.rerank.index_fields import check_fields
 

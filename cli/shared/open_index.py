@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shinglefold.api.index_recipe import with_languages, words_of_index
-from shinglefold.cli.framework.next_commands import replace_word
-from shinglefold.cli.framework.output import printable, remark
-from shinglefold.cli.options.definitions import chosen_scheme
-from shinglefold.cli.session.recipe import (
+from shinglefold.cli.shared.definitions import chosen_scheme
+from shinglefold.cli.shared.next_commands import replace_word
+from shinglefold.cli.shared.output import printable, remark
+from shinglefold.cli.shared.recipe import (
     Target,
     check_field,
     check_target,
@@ -29,7 +29,7 @@ from shinglefold.registry import check_versions
 
 if TYPE_CHECKING:
     from shinglefold.canon import Canonicalizer
-    from shinglefold.cli.framework.command import Invocation
+    from shinglefold.cli.shared.command import Invocation
     from shinglefold.ingest import Pipeline
     from shinglefold.settings import Settings
 

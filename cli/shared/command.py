@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import click
 from click.shell_completion import CompletionItem
 
-from shinglefold.cli.framework.next_commands import (
+from shinglefold.cli.shared.next_commands import (
     Hints,
     argument_to_option,
     option_to_argument,
     repeat_command,
 )
-from shinglefold.cli.framework.output import (
+from shinglefold.cli.shared.output import (
     OutputLost,
     flush_output,
     printable,
@@ -31,8 +31,8 @@ from shinglefold.cli.framework.output import (
 from shinglefold.errors import ConfigError, ShinglefoldError
 
 if TYPE_CHECKING:
-    from shinglefold.cli.framework.next_commands import Hints
-    from shinglefold.cli.session.recipe import Target
+    from shinglefold.cli.shared.next_commands import Hints
+    from shinglefold.cli.shared.recipe import Target
     from shinglefold.settings import Settings
 
 #: Exit codes, as in docs/cli.md.
@@ -70,7 +70,7 @@ class Invocation:
         Raises:
             ConfigError: a setting or a flag is not valid.
         """
-        from shinglefold.cli.session.recipe import Target
+        from shinglefold.cli.shared.recipe import Target
 
         if engine is not None and "," in engine:
             self._check_addresses(engine)

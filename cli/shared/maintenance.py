@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shinglefold.cli.framework.command import exit_code_of_stop
-from shinglefold.cli.framework.next_commands import repeat_command
-from shinglefold.cli.framework.output import printable, remark
-from shinglefold.cli.options.definitions import (
+from shinglefold.cli.shared.command import exit_code_of_stop
+from shinglefold.cli.shared.definitions import (
     NumberRange,
     engine_option,
     options,
@@ -18,12 +16,14 @@ from shinglefold.cli.options.definitions import (
     preset_option,
     workers_option,
 )
+from shinglefold.cli.shared.next_commands import repeat_command
+from shinglefold.cli.shared.output import printable, remark
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shinglefold.cli.framework.command import Invocation
-    from shinglefold.cli.session.recipe import Target
+    from shinglefold.cli.shared.command import Invocation
+    from shinglefold.cli.shared.recipe import Target
     from shinglefold.contracts.engine import Engine
     from shinglefold.ingest import Pipeline
     from shinglefold.model.recipe import Recipe
@@ -66,8 +66,8 @@ def open_for_scan(target: "Target") -> Iterator["tuple[Engine, Pipeline, Recipe]
         IndexMissing: there is no such index.
     """
     from shinglefold.api.index_recipe import search_canonicalizer
-    from shinglefold.cli.session.open_index import load_lexicon, save_lexicon, stored_pipeline
-    from shinglefold.cli.session.recipe import recipe_of_index
+    from shinglefold.cli.shared.open_index import load_lexicon, save_lexicon, stored_pipeline
+    from shinglefold.cli.shared.recipe import recipe_of_index
     from shinglefold.engines import open_engine
 
     pipeline, recipe = stored_pipeline(target, recipe_of_index(target)[0])

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from shinglefold.cli.framework.command import DONE, FAILED, PARTLY, Invocation, exit_code_of_stop
-from shinglefold.cli.framework.next_commands import repeat_command
-from shinglefold.cli.framework.output import format_times, printable, remark
-from shinglefold.cli.options.sources import is_page_source
+from shinglefold.cli.shared.command import DONE, FAILED, PARTLY, Invocation, exit_code_of_stop
+from shinglefold.cli.shared.next_commands import repeat_command
+from shinglefold.cli.shared.output import format_times, printable, remark
+from shinglefold.cli.shared.sources import is_page_source
 from shinglefold.errors import EngineError
 
 if TYPE_CHECKING:
-    from shinglefold.cli.framework.next_commands import Hints
-    from shinglefold.cli.session.recipe import Target
+    from shinglefold.cli.shared.next_commands import Hints
+    from shinglefold.cli.shared.recipe import Target
     from shinglefold.contracts.engine import Engine
     from shinglefold.errors import Value
     from shinglefold.ingest import Pipeline

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shinglefold.cli.framework.command import DONE, PARTLY, Invocation, command
-from shinglefold.cli.framework.next_commands import chain
-from shinglefold.cli.framework.output import (
+from shinglefold.cli.shared.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.shared.maintenance import open_for_scan, scan_options
+from shinglefold.cli.shared.next_commands import chain
+from shinglefold.cli.shared.output import (
     printable,
     progress_bar,
     progress_reporter,
@@ -17,11 +18,10 @@ from shinglefold.cli.framework.output import (
     write_json,
     write_lines,
 )
-from shinglefold.cli.render.run_summary import suggest_products, unstated_markup
-from shinglefold.cli.session.maintenance import open_for_scan, scan_options
+from shinglefold.cli.shared.run_summary import suggest_products, unstated_markup
 
 if TYPE_CHECKING:
-    from shinglefold.cli.session.recipe import Target
+    from shinglefold.cli.shared.recipe import Target
     from shinglefold.grouping.gate.housekeeping import Placeholder
     from shinglefold.maintenance import Diagnosis
     from shinglefold.model.recipe import Recipe

@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, NoReturn
 
 from shinglefold.api.index_recipe import common_recipe, missing_index
-from shinglefold.cli.framework.next_commands import Hints, chain
-from shinglefold.cli.options.sources import read_definition
+from shinglefold.cli.shared.next_commands import Hints, chain
+from shinglefold.cli.shared.sources import read_definition
 from shinglefold.contracts.engine import JSON, Engine, Templates
 from shinglefold.documents import FORMAT
 from shinglefold.engines import is_server, open_engine

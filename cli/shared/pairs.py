@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shinglefold.cli.framework.output import printable
+from shinglefold.cli.shared.output import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.framework.next_commands import repeat_command
-from shinglefold.cli.framework.output import printable
-from shinglefold.cli.options.definitions import Function, options
-from shinglefold.cli.render.pairs import FOLDED_BY
+from shinglefold.cli.shared.definitions import Function, options
+from shinglefold.cli.shared.next_commands import repeat_command
+from shinglefold.cli.shared.output import printable
+from shinglefold.cli.shared.pairs import FOLDED_BY
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from shinglefold.cli.session.open_index import Store
+    from shinglefold.cli.shared.open_index import Store
     from shinglefold.rerank.similar.results import FoundPage
 
 Hit = Mapping[str, Any]
@@ -204,7 +204,7 @@ def _print_duplicates(console: "Console", hit: Hit, reasons: Mapping[tuple[Any, 
         if why := reasons.get((other.get("_index"), other["_id"])):
             console.print(f"      {why_line(why)}", style="cyan")
             if "passages" in why:
-                from shinglefold.cli.render.pairs import print_passages
+                from shinglefold.cli.shared.pairs import print_passages
 
                 print_passages(console, why["passages"], (place_of(hit), place_of(other)))
     if folded_count(hit) > len(others):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.framework.output import printable, remark
-from shinglefold.cli.options.definitions import options
+from shinglefold.cli.shared.definitions import options
+from shinglefold.cli.shared.output import printable, remark
 from shinglefold.errors import ConfigError, InputError, UnknownLanguage
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from shinglefold.cli.framework.output import remark
+from shinglefold.cli.shared.output import remark
 from shinglefold.model.profiles import PROFILES, profile_of
 
 if TYPE_CHECKING:
-    from shinglefold.cli.framework.command import Invocation
+    from shinglefold.cli.shared.command import Invocation
     from shinglefold.ingest.processors.texts import NeverDiffer
     from shinglefold.model.scheme import Scheme
 
@@ -91,7 +91,7 @@ def admin_token_option(what: str) -> Callable[[Function], Function]:
 
 
 workers_option = click.option(
-    "--workers", type=click.IntRange(0), metavar="N", help="Worker processes; 0 means one per core."
+    "--workers", type=click.IntRange(0, 1024), metavar="N", help="Worker processes; 0 means one per core."
 )
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shinglefold.cli.render.run_summary import unread_text, unstated_markup
-from shinglefold.cli.session.recipe import Target
+from shinglefold.cli.shared.recipe import Target
+from shinglefold.cli.shared.run_summary import unread_text, unstated_markup
 from shinglefold.contracts.engine import Engine
 from shinglefold.documents import without_path
 from shinglefold.errors import ConfigError

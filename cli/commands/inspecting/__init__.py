@@ -1,1 +1,0 @@
-"""Commands that show an index or the settings."""

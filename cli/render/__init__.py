@@ -1,1 +1,0 @@
-"""How results, summaries and warnings are printed."""

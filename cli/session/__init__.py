@@ -1,1 +1,0 @@
-"""The index that a command works on: its recipe, its engine, its pipeline."""
