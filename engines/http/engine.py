@@ -219,7 +219,8 @@ class HttpEngine(HttpRequests):
             answer = self._request(self._client.get, index=index, id=id)
         except NoDocument:
             return None
-        return {name: answer[name] for name in ("_index", "_id", "_source")}
+        # An index may keep no sources.
+        return {"_index": answer["_index"], "_id": answer["_id"], "_source": answer.get("_source") or {}}
 
     def search(
         self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None

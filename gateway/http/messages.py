@@ -45,6 +45,8 @@ _REFUSED = re.compile(r"q\s*=\s*0(\.0*)?", re.IGNORECASE)
 _KIND = "shinglefold_gateway_exception"
 #: Shorter bodies are not compressed. Long ones take some ms, in which other threads run.
 _COMPRESSED_FROM, _COMPRESSED_IN_THREADS_FROM = 1024, 262_144
+#: The bytes for which memory is allocated at once.
+_INFLATED_AT_ONCE = 1 << 20
 #: Warnings of one answer, and characters of each: clients refuse headers that are longer.
 _MOST_WARNINGS, _LONGEST_WARNING = 10, 300
 
@@ -217,13 +219,17 @@ def inflated(body: bytes, headers: Headers, most: int) -> bytes | None:
         return body
     if encoding not in ("gzip", "x-gzip"):
         return None
+    parts: list[bytes] = []
+    size, reader = 0, gzip.GzipFile(fileobj=BytesIO(body))
     try:
-        found = gzip.GzipFile(fileobj=BytesIO(body)).read(most + 1)
+        while part := reader.read(_INFLATED_AT_ONCE):
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                raise BodyTooLarge
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise MalformedBody from error
-    if len(found) > most:
-        raise BodyTooLarge
-    return found
+    return b"".join(parts)
 
 
 def json_type(accepted: str, product: str) -> bytes:

@@ -310,6 +310,10 @@ def test_the_time_for_members_of_gzip_grows_with_their_number():
     assert seconds(160_000) < 20 * seconds(16_000)
 
 
+def test_no_memory_is_allocated_for_the_limit():
+    assert inflated(gzip.compress(b"{}"), [(b"content-encoding", b"gzip")], 2**62) == b"{}"
+
+
 @pytest.mark.parametrize(
     ("accepted", "takes"),
     [("gzip", True), ("br, *;q=0.1", True), ("gzip;q=0.000", False), ("gzip; q = 0", False), ("br", False)],

@@ -94,3 +94,8 @@ def test_a_data_stream_is_found_by_what_is_behind_it(server: _Server):
     found = server.engine.indices("logs")
     assert [one.name for one in found] == [".ds-logs-1"]
     assert "GET /logs/_settings" in server.asked
+
+
+def test_a_document_of_an_index_without_sources_is_empty(server: _Server):
+    server.answers = [(200, {"_index": "pages", "_id": "1", "found": True, "_seq_no": 0, "_primary_term": 1})]
+    assert server.engine.get("pages", "1") == {"_index": "pages", "_id": "1", "_source": {}}
