@@ -327,8 +327,8 @@ class FoldedIndex:
     def groups(self) -> "IndexGroups":
         """Return the groups of near-duplicates of the whole index; nothing is written.
 
-        Every member of a group resembles the first one. ``without_fingerprint`` of the result counts those that
-        can't be compared: ``backfill`` gives them one. Raises ``IndexChanged``, see ``sign``.
+        Every member of a group resembles the first one. ``without_fingerprint`` counts those that can't be
+        compared: ``backfill`` gives them one. Raises ``IndexChanged``, see ``sign``.
         Cost: a scan of all fingerprints, some 600 bytes a document in memory.
         """
         from shinglefold.grouping.regroup import RegroupOptions, find_groups
