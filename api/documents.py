@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Document
-from shinglefold.documents import MISSING, RAW_BUDGET, blocks, get, put, too_long, values_at, weight
+from shinglefold.documents import MISSING, RAW_BUDGET, as_text, blocks, get, put, too_long, values_at, weight
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.field_statistics import FieldWatch
@@ -76,11 +76,23 @@ def _scope_values(document: Document, scope: Scope, mappings: Sequence[JSON]) ->
     values = values_at(document, path)
     if node.get("type") == "boolean":
         return [_FLAGS.get(value, value) if isinstance(value, str) else value for value in values]
-    if node.get("type") == "date" and scope.within is None and not unreadable:
-        # As engines return doc values.
-        dates = [datetime.fromtimestamp(when, UTC) for one in values if (when := moment(one)) is not None]
-        return [one.isoformat(timespec="milliseconds").replace("+00:00", "Z") for one in dates]
+    if node.get("type") == "keyword":
+        return [as_text(value) for value in values]
+    # Engines return dates as the mapping writes them.
+    as_iso = node.get("format") != "epoch_millis" and not unreadable
+    if node.get("type") == "date" and scope.within is None and as_iso:
+        return [date for value in values if (date := _iso_date(value)) is not None]
     return values
+
+
+def _iso_date(value: Any) -> str | None:  # noqa: ANN401 - JSON
+    """Return a date as engines return doc values; None if it is none, or outside the years 1 to 9999."""
+    seconds = moment(value)
+    try:
+        date = None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None if date is None else date.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def named_searches(name: str, bodies: Iterable[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:

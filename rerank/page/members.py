@@ -122,7 +122,8 @@ def with_copies(
     Returns:
         the hits; and how many copies were added, and how many hits may have more.
 
-    Cost: two requests: the keywords of the representatives, and one ``_msearch`` for the copies.
+    Cost: two requests: the keywords of the representatives, and one ``_msearch`` for the copies; one more for
+    every 100 copies if the request returns a field that decides, as ``fields: ["*"]`` does.
     """
     documents = yield from _query_documents(reading, groups)
     found = yield from _with_shown_fields(reading, (yield from _find_copies(reading, documents)))

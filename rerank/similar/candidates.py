@@ -55,7 +55,7 @@ class PagePosition:
                 resemblance, index, id_, routing = last
                 last = float(resemblance), str(index), str(id_), str(routing)
             place = cls(None if after is None else tuple(after), last)
-        except (ValueError, TypeError, RecursionError):
+        except (ValueError, TypeError, OverflowError, RecursionError):
             raise ConfigError("not a place in a list of copies; pass `next` of a page unchanged") from None
         if name != _name(query):
             raise ConfigError(

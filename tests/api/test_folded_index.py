@@ -7,6 +7,7 @@ from base64 import urlsafe_b64encode
 import pytest
 
 import shinglefold
+from shinglefold.api.documents import query_document
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.api.index_recipe import words_of_index
 from shinglefold.engines import open_engine
@@ -14,8 +15,10 @@ from shinglefold.errors import ConfigError, IndexMissing, InputError, RecipeMism
 from shinglefold.examples import articles
 from shinglefold.grouping import Policy
 from shinglefold.ingest.writing.target_index import IndexChanged
+from shinglefold.rerank import Scope
 
 SAME = "Мост через реку закрыли на ремонт до конца лета, сообщил в понедельник мэр города."
+HUGE = urlsafe_b64encode(b'["", null, [1%s, "", "", ""]]' % (b"0" * 400)).decode()
 DEEP = urlsafe_b64encode(b"[" * 7000).decode()
 BRIDGE = {"query": {"match": {"title": "мост"}}, "size": 3}
 FAMILY = {f"ru-bridge-repair-{number}" for number in range(1, 6)}
@@ -332,7 +335,9 @@ def test_what_is_no_list_is_refused(site, given):
             method(given)
 
 
-@pytest.mark.parametrize("after", [DEEP, b"x", ["x"], 5], ids=["deep", "bytes", "list", "number"])
+@pytest.mark.parametrize(
+    "after", [DEEP, HUGE, b"x", ["x"], 5], ids=["deep", "huge", "bytes", "list", "number"]
+)
 def test_a_place_that_no_page_named_is_refused(site, after):
     for find in (site.similar, site.matches):
         with pytest.raises(ConfigError, match="pass `next` of a page unchanged"):
@@ -346,13 +351,15 @@ def scoped(tmp_path_factory):
         "host": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
         "open": {"type": "boolean"},
         "day": {"type": "date"},
+        "flag": {"type": "keyword"},
     }
     folder = tmp_path_factory.mktemp("scoped")
     shinglefold.setup(folder, "site", text=["body"], languages=["ru"], properties=properties)
     with shinglefold.open(folder, "site") as index:
         rows = [("1", "a.org", True, "2026-01-05"), ("2", "b.org", False, "2026-02-05")]
         index.index(
-            {"id": one, "body": SAME, "host": host, "open": flag, "day": day} for one, host, flag, day in rows
+            {"id": one, "body": SAME, "host": host, "open": flag, "flag": flag, "day": day}
+            for one, host, flag, day in rows
         )
         yield index
 
@@ -364,6 +371,7 @@ def scoped(tmp_path_factory):
         ("host.raw", {"host": ["a.org", "a.org"]}),
         ("open", {"open": "true"}),
         ("open", {"open": True}),
+        ("flag", {"flag": True}),
         ("day", {"day": "2026-01-05"}),
         ("day", {"day": 1767571200000}),
         ("day:7d", {"day": "2026-01-05T10:00:00"}),
@@ -371,6 +379,18 @@ def scoped(tmp_path_factory):
 )
 def test_a_document_has_the_values_of_scopes_that_the_index_would_have(scoped, scope, values):
     assert [one.id for one in scoped.similar({"body": SAME, **values}, scope=scope).matches] == ["1"]
+
+
+@pytest.mark.parametrize("day", [10**18, -(10**18), 1e300, "no date"])
+def test_a_document_of_a_day_that_no_calendar_has_is_like_no_other(scoped, day):
+    assert not scoped.similar({"body": SAME, "day": day}, scope="day").matches
+
+
+def test_a_date_that_engines_return_in_milliseconds_is_compared_so(scoped):
+    mappings = {"properties": {"at": {"type": "date", "format": "epoch_millis"}}}
+    document = {"body": SAME, "at": 1767571200000}
+    made = query_document(scoped.pipeline, scoped.recipe, document, [Scope("at")], [mappings])
+    assert made.values == {"at": [1767571200000]}
 
 
 def test_an_index_whose_recipe_was_changed_since_is_opened_again(tmp_path):
