@@ -176,6 +176,9 @@ class _Backfill:
     right: int = 0
     poorer: int = 0
     signed: int = 0
+    #: Whether an earlier run counted documents that it skipped. A checkpoint does not list them, so sweeps
+    #: that read them again do not count what they skip.
+    skipped_before: bool = False
 
     def __post_init__(self) -> None:
         options = self.options
@@ -244,6 +247,7 @@ class _Backfill:
         except EngineError:
             self.counts.restart()
             return None
+        self.skipped_before = self.counts.skipped > 0
         return position
 
     @property
@@ -302,6 +306,7 @@ class _Backfill:
                 position = None
                 if not is_sweep:
                     self.counts.restart()
+                    self.skipped_before = False
             else:
                 return
         raise PitExpired(
@@ -328,7 +333,10 @@ class _Backfill:
                 # Updates must be counted, even after Ctrl-C.
                 self._check_new(page.hits, outcomes)
                 with self.interrupts.held():
-                    self.counts.add(self.updater.write(page.hits, outcomes))
+                    written = self.updater.write(page.hits, outcomes)
+                    if is_sweep and self.skipped_before:
+                        written.forget_skipped()
+                    self.counts.add(written)
                     names = Counter(hit["_index"] for hit in page.hits if hit["_index"] != self.index)
                     self.watch.wrote(names, len(page.hits))
                     position = page.place

@@ -93,6 +93,20 @@ class BackfillCounts:
         self.failures = [*self.failures, *other.failures][:_LISTED]
         self.changed = list(dict.fromkeys([*self.changed, *other.changed]))[:_LISTED]
 
+    @property
+    def skipped(self) -> int:
+        """How many documents got no fingerprint of their text."""
+        return self.dropped + self.failed + self.textless
+
+    def forget_skipped(self) -> None:
+        """Forget documents that got no fingerprint of their text, as they were counted before."""
+        self.read -= self.skipped
+        self.empty -= self.textless
+        self.dropped = self.failed = self.textless = 0
+        self.without_text.clear()
+        self.reasons.clear()
+        self.failures.clear()
+
     def restart(self) -> None:
         """Reset the counts because the scan restarts; move updated documents to ``earlier``."""
         self.earlier += self.updated

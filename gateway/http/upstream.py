@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from socket import SOCK_STREAM
-from ssl import SSLContext
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
@@ -123,6 +122,9 @@ class Upstream:
     """Sends requests to a cluster, and keeps connections to it open; its credentials are ignored.
 
     ``connect_seconds``: for opening a connection. ``read_seconds``: the longest wait for the next bytes.
+
+    Raises:
+        ConfigError: a certificate file can't be used.
     """
 
     def __init__(self, connection: Connection, *, connect_seconds: float, read_seconds: float) -> None:
@@ -130,7 +132,8 @@ class Upstream:
         self._nodes = [_Node(url) for url in connection.urls]
         self._next = 0
         self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
-        self._tls: SSLContext | None = None
+        is_tls = any(node.is_tls for node in self._nodes)
+        self._tls = tls_context(connection) if is_tls else None
 
     async def close(self) -> None:
         """Close the idle connections."""
@@ -228,8 +231,6 @@ class Upstream:
             return await (await self._connect(node)).request(head, body, **given)
 
     async def _connect(self, node: _Node) -> UpstreamConnection:
-        if node.is_tls and self._tls is None:
-            self._tls = tls_context(self.connection)
         try:
             async with asyncio.timeout(self._connect_seconds):
                 loop = asyncio.get_running_loop()

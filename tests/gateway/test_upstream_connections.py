@@ -5,10 +5,13 @@ import socket
 import struct
 import threading
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from support.gateway import exchange, parts, reply, request, says
+
+from shinglefold.errors import ConfigError
 
 pytest.importorskip("uvicorn")
 
@@ -106,3 +109,13 @@ def test_an_answer_until_the_end_that_is_reset_never_looks_whole(setting):
     answer = exchange(setting.port, request("GET", "/any/_reset"))
     assert b"only this" in answer
     assert not answer.endswith(b"0\r\n\r\n")
+
+
+def test_a_missing_authority_is_an_error_before_the_first_request(tmp_path):
+    from shinglefold.gateway.http import gateway_app
+    from shinglefold.gateway.http.upstream import upstream_connection
+
+    missing = str(tmp_path / "missing.pem")
+    connection = replace(upstream_connection("https://localhost:9299"), ca_file=missing)
+    with pytest.raises(ConfigError, match="missing"):
+        gateway_app(connection, signers=0)

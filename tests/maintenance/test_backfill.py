@@ -227,6 +227,25 @@ def test_a_backfill_resumes_at_its_checkpoint(engine, many, pipeline, options):
     assert not Path(options.checkpoint).exists()
 
 
+def test_documents_that_an_earlier_run_skipped_are_counted_once(engine, scheme, pipeline, options):
+    definition = {
+        "processors": [
+            {"drop": {"if": "ctx.title.startsWith('Страница 1')"}},
+            {"supershingle": {"fields": ["title", "body"], "language_field": "lang"}},
+        ]
+    }
+    dropping = Pipeline.from_json(definition, scheme, pipeline.tools.canonicalizer)
+    ensure_index(engine, "pages", dropping.recipe(), properties=FIELDS)
+    bad = [{**page, "body": 5, "title": "x", "id": f"bad-{page['id']}"} for page in pages(3)]
+    store(engine, "pages", [*bad, *pages(200)])
+    first = backfill(engine, "pages", dropping, options, interrupt)
+    assert (first.counts.failed, first.counts.dropped > 0) == (3, True)
+    counts = backfill(engine, "pages", dropping, options).counts
+    assert (counts.read, counts.dropped, counts.failed, counts.updated) == (203, 111, 3, 89)
+    assert (sorted(counts.failures), sum(counts.reasons.values())) == (sorted(one["id"] for one in bad), 3)
+    assert adds_up(counts)
+
+
 def test_without_its_point_in_time_it_restarts_and_writes_nothing_twice(engine, many, pipeline, options):
     backfill(engine, many, pipeline, options, interrupt)
     engine._pits.clear()
