@@ -107,6 +107,16 @@ def test_texts_elsewhere_are_told_with_a_command_that_takes_them(run, command, w
     assert "there is text in" not in again.err
 
 
+@pytest.mark.parametrize("command", ["groups", "groups --pairs"])
+def test_copies_on_standard_input_are_found_by_the_command_that_is_told(run, command):
+    given = lines(5, title="headline", body="content")
+    given += given.replace("page-", "copy-")
+    ran = run(*command.split(), "-", stdin=given)
+    assert "there is text in headline, content" in ran.err
+    (again,) = run_hints(run, ran.err, stdin=given)
+    assert "copy-0" in again.out
+
+
 @pytest.mark.parametrize("output", [(), ("-o", "my signed.jsonl")], ids=["standard output", "file"])
 def test_what_was_signed_without_text_is_signed_anew_by_the_command_that_is_told(run, output):
     Path("my texts.jsonl").write_text(lines(20, title="headline", body="content"))

@@ -43,6 +43,17 @@ def test_numbers_given_at_insert_are_those_a_regrouping_would_give(run, examples
     assert told["planned"] <= 8
 
 
+@pytest.mark.parametrize("command", ["regroup", "report"])
+def test_an_index_without_numbers_says_how_to_get_them(run, site, command):
+    ran = run(command, site, "--engine", "here")
+    assert ran.code == 2
+    commands = "shinglefold setup site --groups --engine here && shinglefold regroup site --engine here"
+    assert commands in ran.err
+    for line in commands.split(" && "):
+        assert run(*line.split()[1:]).code == 0
+    assert run(command, site, "--engine", "here").code == 0
+
+
 def test_a_throttle_and_a_checkpoint_of_ones_own_are_taken(run, site, tmp_path):
     run("setup", site, "--groups", "--engine", "here")
     regroup(run, "--requests-per-second", 100_000, "--checkpoint", tmp_path / "own.json", "--order", "-id")
