@@ -11,10 +11,10 @@ from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import InputError
 from shinglefold.grouping.candidate_search import CandidateLookup
+from shinglefold.grouping.field_values import Values
 from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields, numbers_of
 from shinglefold.grouping.intent_index import ConcurrentRunMarker
 from shinglefold.grouping.rules import Rules, note
-from shinglefold.grouping.scope_values import Values
 from shinglefold.grouping.similarity import ComparedBatch, Pair, SimilarityModel, similarity_model
 from shinglefold.ingest.index_mapping import write_index_of
 from shinglefold.maintenance.reconcile import DocumentKey, key_of

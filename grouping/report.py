@@ -9,9 +9,8 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, EngineError, chain, refuse_small_windows, shorten, suggest
+from shinglefold.grouping.field_values import date_doc_values, day_of, first_value, host_of, read_date
 from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields
-from shinglefold.grouping.report_values import day_of, first_value, host_of, read_date
-from shinglefold.grouping.scope_values import date_doc_values
 from shinglefold.maintenance.scan import DEFAULT_BACKOFF, Scan, restart_on_expiry
 from shinglefold.model.linkage import noted_linkage
 from shinglefold.model.recipe import Recipe, stored_recipe

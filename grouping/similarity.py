@@ -9,8 +9,8 @@ import numpy as np
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import InputError
+from shinglefold.grouping.field_values import Values
 from shinglefold.grouping.rules import Rules
-from shinglefold.grouping.scope_values import Values
 from shinglefold.model.recipe import TEXTS, Recipe
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.passages.shingle_positions import Elements
-from shinglefold.relatives.hamming_index import ascending, near_once
+from shinglefold.relatives.simhash import ascending, near_once
 from shinglefold.sketch.shingles import mix64
 
 #: The most pairs of a repeated element. If it has more, ``bounded_pairs`` pairs its n-th occurrences.

@@ -1,6 +1,7 @@
-"""Fingerprints of windows and pieces of a text: Rabin–Karp modulo a prime, CRC32 and CRC64."""
+"""Fingerprints of windows and pieces of a text: Rabin–Karp modulo a prime, CRC32, CRC64; their collisions."""
 
 from dataclasses import dataclass
+from math import expm1, log1p, sqrt
 from zlib import crc32 as crc32_of
 
 import numpy as np
@@ -221,3 +222,66 @@ def crc64(data: bytes, starts: Int64s, ends: Int64s) -> Uint64s:
         raise MissingExtra("hashes", "CRC64") from error
     pieces = zip(starts.tolist(), ends.tolist(), strict=True)
     return np.fromiter((xz(data[start:end]) for start, end in pieces), np.uint64, len(starts))
+
+
+#: The widths in the table, in bits.
+WIDTHS = (32, 40, 48, 56, 64, 72)
+#: The probabilities of a collision in the table.
+PROBABILITIES = (0.01, 0.1, 0.4)
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """A row of the birthday table.
+
+    ``root``: √R for R = 2^bits values; with more shingles, collisions are likely.
+    ``shingles``: for each of ``PROBABILITIES``, how many shingles have a collision with that probability.
+    """
+
+    bits: int
+    root: float
+    shingles: tuple[float, ...]
+
+
+def birthday_table() -> tuple[Width, ...]:
+    """Return the birthday table, one row for each of ``WIDTHS``."""
+    return tuple(
+        Width(bits, sqrt(2.0**bits), tuple(most_shingles(bits, chance) for chance in PROBABILITIES))
+        for bits in WIDTHS
+    )
+
+
+def most_shingles(bits: int, probability: float) -> float:
+    """Return how many shingles have a collision with this probability.
+
+    Args:
+        probability: at least 0 and below 1.
+
+    Source: N = √(2R ln(1/(1 − P))), the usual approximation of the birthday problem for N much below R.
+    """
+    return sqrt(2.0 * 2.0**bits * -log1p(-probability))
+
+
+def expected_collisions(shingles: int, bits: int) -> float:
+    """Return the expected number of pairs of distinct shingles with equal fingerprints."""
+    return shingles * (shingles - 1) / 2.0 / 2.0**bits
+
+
+def collision_probability(shingles: int, bits: int) -> float:
+    """Return the probability that any two distinct shingles have equal fingerprints."""
+    return -expm1(-expected_collisions(shingles, bits))
+
+
+def width_for(shingles: int, probability: float) -> int:
+    """Return the narrowest of ``WIDTHS`` with at most this probability of a collision.
+
+    Raises:
+        ConfigError: even the widest has more.
+    """
+    for bits in WIDTHS:
+        if collision_probability(shingles, bits) <= probability:
+            return bits
+    raise ConfigError(
+        f"{shingles:,} shingles are too many for {WIDTHS[-1]} bits at a probability of {probability:g}; "
+        "accept a greater probability, or use hashes of 128 bits"
+    )

@@ -31,8 +31,15 @@ from shinglefold.errors import (
 from shinglefold.gateway.access import AccessToken
 from shinglefold.gateway.pages import compare_page, index_pages, search_page
 from shinglefold.gateway.pages.guard import PageGuard
-from shinglefold.gateway.pages.messages import LANGUAGES, Messages, chosen_language
-from shinglefold.gateway.pages.shared import PageParameters, Shared, address, without_backquotes
+from shinglefold.gateway.pages.shared import (
+    LANGUAGES,
+    Messages,
+    PageParameters,
+    Shared,
+    address,
+    chosen_language,
+    without_backquotes,
+)
 
 _LOGGER = logging.getLogger(__name__)
 _MEDIA = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}

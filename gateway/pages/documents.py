@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shinglefold.grouping.field_values import day_of, first_value, host_of, read_date
 from shinglefold.grouping.report import ReportFields
-from shinglefold.grouping.report_values import day_of, first_value, host_of, read_date
 from shinglefold.rerank.hits import stored_texts
 
 #: The marks of words that match the query: control characters, which no text worth showing has.

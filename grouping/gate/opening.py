@@ -20,13 +20,13 @@ from shinglefold.errors import (
     suggest,
 )
 from shinglefold.grouping.candidate_search import CandidateLookup, StoredDocuments
+from shinglefold.grouping.field_values import Values
 from shinglefold.grouping.gate.protocol.context import DecisionContext
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.intents import NullRegister
 from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields, Member, Similarity
 from shinglefold.grouping.intent_index import check_intents, ensure_intents
 from shinglefold.grouping.rules import Policy
-from shinglefold.grouping.scope_values import Values
 from shinglefold.grouping.similarity import SimilarityModel, similarity_model
 from shinglefold.ingest.index_mapping import nest
 from shinglefold.maintenance.preconditions import (

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
+from shinglefold.grouping.field_values import Values
 from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields
-from shinglefold.grouping.scope_values import Values
 from shinglefold.maintenance.reconcile import DocumentKey, key_of
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal

@@ -9,6 +9,7 @@ from time import perf_counter
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, chain, suggest
+from shinglefold.grouping.field_values import Values, date_doc_values
 from shinglefold.grouping.regroup.census import Census, CensusReader
 from shinglefold.grouping.regroup.clustering import leaders
 from shinglefold.grouping.regroup.options import (
@@ -20,7 +21,6 @@ from shinglefold.grouping.regroup.options import (
 from shinglefold.grouping.regroup.plan import GroupChange, GroupWriter, PlanJournal, plan
 from shinglefold.grouping.regroup.text_verdicts import TextVerdicts, VerdictLog
 from shinglefold.grouping.rules import Rules, note
-from shinglefold.grouping.scope_values import Values, date_doc_values
 from shinglefold.grouping.similarity import text_stage
 from shinglefold.ingest.writing.target_index import IndexChanged, IndexWatch
 from shinglefold.maintenance.preconditions import check_updatable

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shinglefold.model.scheme import Decision, Scheme
 from shinglefold.model.values import Int64s
-from shinglefold.offline.spark.arrow_arrays import Column, compute, matrix, numbers, run_starts
+from shinglefold.offline.spark.fingerprint_rows import Column, compute, matrix, numbers, run_starts
 from shinglefold.offline.spark.session import Batch, Frame, StageStore, totals
 from shinglefold.options.validation import check_int
 from shinglefold.sketch.b_bit_minhash import least_estimate, length_ratio, packed_size

@@ -1,4 +1,4 @@
-"""Convert fingerprints to rows of numbers that are as small as grouping allows."""
+"""Convert fingerprints to rows of numbers that are as small as grouping allows, by Arrow's columns."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 from numpy.typing import NDArray
 
 from shinglefold.errors import ConfigError, InputError
@@ -14,9 +15,59 @@ from shinglefold.model.recipe import FIELD
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import FACTS_MARK, Bytes, Fingerprint, Int64s, Uint64s, facts_number
 from shinglefold.offline.dedupe.decode import SignatureLayout
-from shinglefold.offline.spark.arrow_arrays import Column, binary, compute, lists, matrix, numbers
+from shinglefold.offline.sign.parquet_file import text_buffers
 from shinglefold.offline.spark.session import Batch, Frame, columns_of, partition
 from shinglefold.sketch.shingles import mix64, stream
+
+#: An Arrow array.
+Column = Any
+#: Arrow's functions. They are made when pyarrow is imported, so type checkers don't know them.
+compute: Any = pyarrow.compute
+
+
+def numbers(column: Column) -> Int64s:
+    """Return a column of integers without nulls, int64."""
+    return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
+
+
+def matrix(column: Column, width: int) -> Bytes:
+    """Return the rows of a column of texts or bytes, uint8 (D, width).
+
+    Raises:
+        ValueError: a row has another length.
+    """
+    data, sizes = text_buffers(column)
+    if (sizes != width).any():
+        raise ValueError(f"not all rows are of {width} bytes")
+    return data.reshape(len(column), width)
+
+
+def binary(rows: Bytes, valid: NDArray[np.bool_]) -> Column:
+    """Return rows of bytes as a column, with null for rows that are not valid.
+
+    Args:
+        rows: uint8 (D, B), of all rows or of the valid ones.
+        valid: bool (D,).
+    """
+    kept = rows if len(rows) == int(valid.sum()) else rows[valid]
+    bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(valid) * rows.shape[1])).astype(np.int32)
+    mask = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    buffers = [mask, pa.py_buffer(bounds), pa.py_buffer(np.ascontiguousarray(kept))]
+    return pa.Array.from_buffers(pa.binary(), len(valid), buffers, int((~valid).sum()))
+
+
+def lists(values: Int64s, sizes: Int64s) -> Column:
+    """Return a column of lists of this many values each."""
+    bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(bounds), pa.array(values))
+
+
+def run_starts(keys: Int64s) -> Int64s:
+    """Return where each run of equal keys begins, int64; empty if there are no keys."""
+    if not len(keys):
+        return np.zeros(0, np.int64)
+    return np.concatenate((np.zeros(1, np.int64), np.flatnonzero(keys[1:] != keys[:-1]) + 1))
+
 
 #: The states of a document: its fingerprint has a signature; has none, or is missing; is damaged or sealed;
 #: is of another scheme.

@@ -13,7 +13,6 @@ from shinglefold.model.linkage import Linkage
 from shinglefold.model.recipe import FIELD
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Int64s
-from shinglefold.offline.spark.arrow_arrays import numbers
 from shinglefold.offline.spark.candidate_pairs import (
     Bounds,
     candidates,
@@ -22,7 +21,7 @@ from shinglefold.offline.spark.candidate_pairs import (
     originals,
     verified,
 )
-from shinglefold.offline.spark.fingerprint_rows import FOREIGN, SIGNED, UNREADABLE, UNSIGNED, prints
+from shinglefold.offline.spark.fingerprint_rows import FOREIGN, SIGNED, UNREADABLE, UNSIGNED, numbers, prints
 from shinglefold.offline.spark.session import Batch, Frame, StageStore, totals
 from shinglefold.options.validation import check_int
 

@@ -1,8 +1,14 @@
 """Bloom filters: compact sets of shingles with false positives, but without false negatives."""
 
-from shinglefold.relatives.bloom.matrix import BitSlicedRows, MatrixFilter, Shape, pseudo_matrix_rows
+from shinglefold.relatives.bloom.filters import (
+    BitSlicedRows,
+    ClassicFilter,
+    CountingFilter,
+    MatrixFilter,
+    Shape,
+    pseudo_matrix_rows,
+)
 from shinglefold.relatives.bloom.pseudo_matrix import PseudoMatrixFilter
-from shinglefold.relatives.bloom.set_filters import ClassicFilter, CountingFilter
 
 __all__ = [
     "BitSlicedRows",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shinglefold.errors import ConfigError
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.relatives.bloom.file_format import load, save
-from shinglefold.relatives.bloom.matrix import ROWS, BitSlicedRows, Shape
+from shinglefold.relatives.bloom.filters import ROWS, BitSlicedRows, Shape
 
 
 @dataclass(frozen=True, slots=True)

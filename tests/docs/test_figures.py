@@ -8,7 +8,7 @@ import pytest
 
 from shinglefold.model.scheme import Scheme
 from shinglefold.relatives.bloom import Shape
-from shinglefold.relatives.collision_odds import table
+from shinglefold.relatives.fingerprints import birthday_table
 from shinglefold.sketch.b_bit_minhash import standard_error
 from shinglefold.sketch.layout_advice import probability
 
@@ -133,7 +133,9 @@ def rows(heading: str) -> list[list[str]]:
 
 def test_the_table_of_widths_is_computed():
     told = [[int(cell.replace(",", "")) for cell in row] for row in rows("| bits | √R |")]
-    computed = [[row.bits, *(round(count) for count in (row.root, *row.shingles))] for row in table()]
+    computed = [
+        [row.bits, *(round(count) for count in (row.root, *row.shingles))] for row in birthday_table()
+    ]
     assert told == computed[::2][:3]
 
 

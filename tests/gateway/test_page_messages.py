@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from shinglefold.gateway.pages.messages import LANGUAGES, catalogue, chosen_language
+from shinglefold.gateway.pages.shared import LANGUAGES, catalogue, chosen_language
 from shinglefold.maintenance.doctor import Finding
 from shinglefold.sketch.verification import DecidedBy
 

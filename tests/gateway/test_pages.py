@@ -11,7 +11,7 @@ import shinglefold
 from shinglefold.cli.main import main
 from shinglefold.gateway.pages import pages_app
 from shinglefold.gateway.pages.guard import POLICY
-from shinglefold.gateway.pages.messages import LANGUAGES
+from shinglefold.gateway.pages.shared import LANGUAGES
 
 #: Text that most hostile documents have, so that a search finds them and they fold.
 TEXT = (

@@ -6,8 +6,8 @@ import pytest
 
 from shinglefold.grouping import candidate_search as lookups
 from shinglefold.grouping.candidate_search import CandidateLookup
+from shinglefold.grouping.field_values import Values
 from shinglefold.grouping.rules import Rules
-from shinglefold.grouping.scope_values import Values
 from shinglefold.grouping.similarity import similarity_model
 from shinglefold.runtime.sans_io import run
 

@@ -7,10 +7,10 @@ from support.gate.moved import moved_words, replaced_words
 
 from shinglefold.errors import ConfigError, ShinglefoldError
 from shinglefold.grouping import Gate, Policy
+from shinglefold.grouping.field_values import Values
 from shinglefold.grouping.numbering import Numbering
 from shinglefold.grouping.regroup import RegroupOptions, regroup
 from shinglefold.grouping.rules import Rules
-from shinglefold.grouping.scope_values import Values
 from shinglefold.grouping.similarity import similarity_model
 from shinglefold.ingest import index_documents
 from shinglefold.ingest.index_mapping import default_recipe

@@ -4,11 +4,11 @@ import pytest
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.grouping import Gate, Policy
+from shinglefold.grouping.field_values import Values
 from shinglefold.grouping.gate.protocol.member import numbers_of
 from shinglefold.grouping.numbering import Numbering
 from shinglefold.grouping.regroup import RegroupOptions, regroup
 from shinglefold.grouping.rules import Rules
-from shinglefold.grouping.scope_values import Values
 from shinglefold.ingest import index_documents
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.values import Fingerprint

@@ -9,25 +9,23 @@ from hypothesis import strategies as st
 from support.sketches import random_tokens, words_of_a_text
 
 from shinglefold.errors import ConfigError, InputError
-from shinglefold.relatives.collision_odds import (
-    WIDTHS,
-    collision_probability,
-    expected_collisions,
-    most_shingles,
-    table,
-    width_for,
-)
 from shinglefold.relatives.fingerprints import (
     PRIMES,
+    WIDTHS,
     base_of,
+    birthday_table,
+    collision_probability,
     crc32,
     crc64,
     direct,
+    expected_collisions,
+    most_shingles,
     multiply,
     powers,
     reduce,
     roll,
     rolling,
+    width_for,
 )
 from shinglefold.relatives.piecewise_hash import Piecewise, piecewise, similarity, ssdeep, ssdeep_similarity
 
@@ -175,7 +173,7 @@ def test_what_is_no_hash_of_ssdeep_s_is_told():
 
 
 def test_the_table_is_the_formula():
-    by_bits = {row.bits: row for row in table()}
+    by_bits = {row.bits: row for row in birthday_table()}
     assert by_bits[32].root == 65_536
     assert by_bits[64].root == 2**32
     assert by_bits[32].shingles == pytest.approx((9_292, 30_084, 66_241), abs=1)

@@ -7,9 +7,16 @@ from hypothesis import strategies as st
 from support.sketches import batch, pairs_of_resemblance, random_tokens, words_of_a_text
 
 from shinglefold.errors import ConfigError
-from shinglefold.relatives.hamming_index import HammingIndex, near_once
 from shinglefold.relatives.reference_points import cosine, on_two_grids, parted, rounded, values
-from shinglefold.relatives.simhash import WIDTHS, distance, simhashes, similarity, window_simhashes
+from shinglefold.relatives.simhash import (
+    WIDTHS,
+    HammingIndex,
+    distance,
+    near_once,
+    simhashes,
+    similarity,
+    window_simhashes,
+)
 
 
 def by_definition(features, weights):

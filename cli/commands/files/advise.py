@@ -17,7 +17,7 @@ from shinglefold.errors import ConfigError, Value
 if TYPE_CHECKING:
     from shinglefold.cli.commands.files.collection import Collection
     from shinglefold.offline.dedupe.link import Rows
-    from shinglefold.relatives.collision_odds import Width
+    from shinglefold.relatives.fingerprints import Width
     from shinglefold.sketch.layout_advice import Advice, Requirements
 
 Point = tuple[float, float]
@@ -74,15 +74,15 @@ def width(invocation: Invocation, /, *, shingles: int, probability: float) -> in
     Shows for each width how many shingles collide with a probability of .01, .1 and .4, how many pairs of
     yours are expected to collide, and the narrowest width that will do.
     """
-    from shinglefold.relatives.collision_odds import (
+    from shinglefold.relatives.fingerprints import (
         PROBABILITIES,
+        birthday_table,
         collision_probability,
         expected_collisions,
-        table,
         width_for,
     )
 
-    rows = table()
+    rows = birthday_table()
     odds = {
         row.bits: (expected_collisions(shingles, row.bits), collision_probability(shingles, row.bits))
         for row in rows
@@ -107,7 +107,7 @@ def width(invocation: Invocation, /, *, shingles: int, probability: float) -> in
 
 
 def _json(row: "Width", collisions: float, chance: float) -> dict[str, object]:
-    from shinglefold.relatives.collision_odds import PROBABILITIES
+    from shinglefold.relatives.fingerprints import PROBABILITIES
 
     most = {str(chance): int(count) for chance, count in zip(PROBABILITIES, row.shingles, strict=True)}
     return {
