@@ -381,6 +381,21 @@ def test_a_document_has_the_values_of_scopes_that_the_index_would_have(scoped, s
     assert [one.id for one in scoped.similar({"body": SAME, **values}, scope=scope).matches] == ["1"]
 
 
+@pytest.mark.parametrize(
+    ("form", "known"),
+    [("yyyy-MM-dd HH:mm:ss||epoch_millis", True), ("dd.MM.yyyy", False), ("yyyy-MM-dd||basic_date", False)],
+)
+def test_days_of_a_document_are_known_if_the_format_writes_them_as_iso_does(site, form, known):
+    document = {"body": SAME, "when": "2026-01-05 10:00:00"}
+    mappings = [{"properties": {"when": {"type": "date", "format": form}}}]
+    given = (site.pipeline, site.recipe, document, [Scope.parse("when:7d")], mappings)
+    if known:
+        assert query_document(*given).values == {"when": ["2026-01-05 10:00:00"]}
+        return
+    with pytest.raises(ConfigError, match="store it, and give its id"):
+        query_document(*given)
+
+
 @pytest.mark.parametrize("day", [10**18, -(10**18), 1e300, "no date"])
 def test_a_document_of_a_day_that_no_calendar_has_is_like_no_other(scoped, day):
     assert not scoped.similar({"body": SAME, "day": day}, scope="day").matches

@@ -81,7 +81,7 @@ def test_numbers_agree_when_a_node_is_killed_while_they_are_given_and_made_anew(
     disturbed.over()
     assert disturbed.happened.is_set()
     counts = made.counts
-    assert (counts.read, counts.failed, counts.left, made.stopped) == (len(twice), 0, 0, "")
+    assert (counts.read, counts.failed, counts.without_fingerprint, made.stopped) == (len(twice), 0, 0, "")
     led(grouped)
     # What reads all begins anew where a node takes a point in time with it.
     disturbed = mishap("primary", grouped, stays=True)
