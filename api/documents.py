@@ -21,21 +21,9 @@ from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import expected
 from shinglefold.rerank import Scope
 from shinglefold.rerank.hits import moment
-from shinglefold.rerank.index_fields import definition_of, unreadable_dates
+from shinglefold.rerank.index_fields import ISO_FORMATS, definition_of, unreadable_dates
 from shinglefold.rerank.similar import QueryDocument
 
-#: Formats of dates that are written as ``moment`` reads them.
-_ISO_FORMATS = {
-    "strict_date_optional_time",
-    "strict_date_optional_time_nanos",
-    "date_optional_time",
-    "strict_date",
-    "date",
-    "yyyy-MM-dd",
-    "yyyy-MM-dd HH:mm:ss",
-    "yyyy-MM-dd'T'HH:mm:ss",
-    "epoch_millis",
-}
 _FLAGS = {"true": True, "false": False, "": False}
 _log = logging.getLogger("shinglefold.api")
 
@@ -79,7 +67,7 @@ def _scope_values(document: Document, scope: Scope, mappings: Sequence[JSON]) ->
     obstacle = "a normalizer" if node.get("normalizer") else ""
     unreadable = unreadable_dates(mappings, [scope.field])
     written = {part for _, one in defined for part in str(one.get("format", "epoch_millis")).split("||")}
-    if unreadable and scope.within is not None and not written <= _ISO_FORMATS:
+    if unreadable and scope.within is not None and not written <= ISO_FORMATS:
         obstacle = f"the format {node.get('format')}"
     if obstacle:
         raise ConfigError(

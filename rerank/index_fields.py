@@ -52,6 +52,18 @@ _READABLE = (
     "strict_date_optional_time_nanos||epoch_millis",
     "epoch_millis",
 )
+#: Formats, each a part of a mapping's, in which documents write dates as ``moment`` reads them.
+ISO_FORMATS = {
+    "strict_date_optional_time",
+    "strict_date_optional_time_nanos",
+    "date_optional_time",
+    "strict_date",
+    "date",
+    "yyyy-MM-dd",
+    "yyyy-MM-dd HH:mm:ss",
+    "yyyy-MM-dd'T'HH:mm:ss",
+    "epoch_millis",
+}
 #: Seconds after which the mappings of an index are read again, as other processes change them, too.
 _VALID_SECONDS = 10.0
 #: When this process last changed a recipe.
