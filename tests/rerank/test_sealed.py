@@ -119,7 +119,7 @@ def test_only_genuine_copies_are_found_and_forged_ones_are_counted(one_index):
     page = find_similar(one_index, "pages", "0", seal=SEAL)
     assert [match.id for match in page.matches] == [last]
     assert page.unreadable > 0
-    # A text that is not stored gets the seal of whoever has the key.
+    # A text that is not stored is sealed with the key of the search.
     assert {match.id for match in find_similar(one_index, "pages", GENUINE, seal=SEAL).matches} == {"0", last}
 
 

@@ -31,7 +31,7 @@ def pages_of(path: Path) -> list[dict[str, Any]]:
 
 
 def printed(*arguments: str | Path) -> bytes:
-    """Return what a command prints in an empty folder, with no settings of whoever runs the tests."""
+    """Return what a command prints in an empty folder, without the settings of the one who tests."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SHINGLEFOLD_")}
     with TemporaryDirectory() as empty:
         ran = subprocess.run(
