@@ -17,13 +17,13 @@ from shinglefold.grouping.intent_index import ConcurrentRunMarker
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.similarity import ComparedBatch, Pair, SimilarityModel, similarity_model
 from shinglefold.ingest.index_mapping import write_index_of
+from shinglefold.ingest.writing.batch import Action, with_id
 from shinglefold.maintenance.reconcile import DocumentKey, key_of
 from shinglefold.model.linkage import noted_linkage
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.similar import QueryDocument
 
-Action = Mapping[str, Any]
 #: The most leaders in memory that searches can't see yet, characters of their texts, and keys of documents,
 #: before a refresh.
 _RECENT, _CHARACTERS, _KEYS = 3000, 20_000_000, 50_000
@@ -135,6 +135,8 @@ class Numbering:
         if self._write_index != self.index:
             # Behind an alias new documents may go to another index from one batch to the next.
             self._write_index = ""
+        # Without an id a document could not be told from others.
+        actions = [with_id(action) for action in actions]
         documents: dict[int, QueryDocument] = {}
         for place, action in enumerate(actions):
             # A document without a fingerprint is in no group.
@@ -153,7 +155,7 @@ class Numbering:
         """Return the key of a document: several indices of an alias may have its id."""
         index = str(action.get("_index", self.index))
         where = self._current_write_index() if index == self.index else index
-        return DocumentKey(where, str(action.get("_id", "")), action.get("routing"))
+        return DocumentKey(where, str(action["_id"]), action.get("routing"))
 
     def _current_write_index(self) -> str:
         """Return the index that new documents go to; an alias may change it."""
@@ -174,7 +176,9 @@ class Numbering:
             for document, key in zip(documents, keys, strict=True)
         ]
         batch = self._model.batch(documents, self._recent.reader if self._recent else None)
+        # A document that comes twice in a batch is replaced by its last version.
         places = {key: place for place, key in enumerate(keys)}
+        stored = set(places.values())
         self._offer_recent(batch, places, choices)
         taken = self._offer_stored(batch, places, choices, numbers)
         taken |= {leader.group for numbered in self._batches for leader in numbered.leaders}
@@ -185,13 +189,13 @@ class Numbering:
         for place, choice in enumerate(choices):
             for other, likeness in earlier.get(place, ()):
                 group = choices[other].group
-                if choices[other].leads and group is not None:
+                if other in stored and choices[other].leads and group is not None:
                     choice.offer(likeness, group)
             if choice.group is None:
                 choice.group = next((one for one in numbers[place] if one not in taken), numbers[place][-1])
                 choice.leads = True
+            if choice.leads and place in stored:
                 taken.add(choice.group)
-            if choice.leads:
                 leading.append(place)
         self._forget({*keys})
         own = [_Leader(keys[place], choices[place].group or 0) for place in leading]
@@ -223,9 +227,8 @@ class Numbering:
         if self._recent is None:
             return
         recent = [leader for numbered in self._batches for leader in numbered.leaders]
-        for pair in self._model.similar_between(batch, self._recent):
-            leader = recent[pair.other]
-            self._offer(choices, pair, leader, places)
+        pairs = self._model.similar_between(batch, self._recent)
+        self._offer(choices, [(pair, recent[pair.other]) for pair in pairs], places)
 
     def _offer_stored(
         self,
@@ -239,26 +242,38 @@ class Numbering:
         leading: list[JSON] = [{"term": {f"{self.recipe.field}.{LEADER}": True}}]
         wanted = sorted({number for several in numbers for number in several})
         hits, taken = self._lookup.find(batch.documents, leading, group, wanted)
+        offers: list[tuple[Pair, _Leader]] = []
         for pair in self._model.similar_pairs(batch, hits, self._lookup.with_texts):
             hit = hits[pair.other]
             groups = (hit.get("fields") or {}).get(group)
             stored = key_of(hit)
             if groups and stored not in self._rewritten:
-                self._offer(choices, pair, _Leader(stored, groups[0]), places)
+                offers.append((pair, _Leader(stored, groups[0])))
+        self._offer(choices, offers, places)
         return taken
 
     def _offer(
-        self, choices: Sequence[_Choice], pair: Pair, leader: _Leader, places: Mapping[DocumentKey, int]
+        self,
+        choices: Sequence[_Choice],
+        offers: Sequence[tuple[Pair, _Leader]],
+        places: Mapping[DocumentKey, int],
     ) -> None:
-        """Offer a leader; one before the document in its batch has another text or role by now.
+        """Offer leaders to the documents that match them.
 
-        A document that leads its group in the index still leads with the same text.
+        A leader that the batch writes again still leads if its text is the same. After its place in the
+        batch, documents are compared with what is written.
         """
-        choice, place = choices[pair.one], places.get(leader.key, len(choices))
-        if place > pair.one:
-            choice.offer(pair.likeness, leader.group)
-        elif place == pair.one and pair.likeness == 1.0:
-            choice.likeness, choice.group, choice.leads = 2.0, leader.group, True
+        staying = {
+            leader.key
+            for pair, leader in offers
+            if places.get(leader.key) == pair.one and pair.likeness == 1.0
+        }
+        for pair, leader in offers:
+            choice, place = choices[pair.one], places.get(leader.key, len(choices))
+            if place > pair.one and (leader.key not in places or leader.key in staying):
+                choice.offer(pair.likeness, leader.group)
+            elif place == pair.one and leader.key in staying:
+                choice.likeness, choice.group, choice.leads = 2.0, leader.group, True
 
     def _refresh_if_many(self) -> None:
         """Refresh the index and forget recent batches once they have many documents or leaders."""

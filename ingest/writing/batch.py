@@ -187,7 +187,7 @@ class ReadBack:
     def prepare(self, batch: Batch) -> None:
         """Give documents without an id one, by which they can be read back."""
         if self._has_pipelines():
-            batch.actions = [_with_id(action) for action in batch.actions]
+            batch.actions = [with_id(action) for action in batch.actions]
 
     def compare(self, batch: Batch, refused: Sequence[BulkFailure]) -> None:
         """Compare the documents of a batch with what is stored."""
@@ -275,7 +275,8 @@ class ReadBack:
         self.pipelines = tuple(sorted({*self.pipelines, *pipelines}))
 
 
-def _with_id(action: Action) -> Action:
+def with_id(action: Action) -> Action:
+    """Return an action whose document has an id."""
     if "_id" in action:
         return action
     return {**action, "_id": random_id()}

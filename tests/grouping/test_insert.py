@@ -197,3 +197,44 @@ def test_a_document_joins_the_more_similar_of_two_leaders(engine, pipeline, apar
     assert found["first"]["leader"]
     assert found["last"]["leader"]
     assert found["between"]["group"] == found[nearer]["group"]
+
+
+def test_documents_without_an_id_join_leaders_of_earlier_batches(engine, pipeline, text):
+    numbering = Numbering(engine, "texts", pipeline.recipe(), canonicalizer=pipeline.tools.canonicalizer)
+    told = []
+    for kinds in ("ab", "bca", "dd"):
+        made = pipeline.run_block([{"body": text(kind, len(told))} for kind in kinds])
+        numbered = numbering.number([{"_index": "texts", "_source": one.document} for one in made])
+        told += [action["_source"]["_dedup"] for action in numbered]
+    assert [one["leader"] for one in told] == [True, True, False, True, False, True, False]
+    assert told[2]["group"] == told[1]["group"]
+    assert told[4]["group"] == told[0]["group"]
+
+
+def test_documents_without_an_id_and_without_a_text_are_in_no_common_group(engine, pipeline):
+    made = pipeline.run_block([{"body": ""}, {"body": ""}])
+    numbering = Numbering(engine, "texts", pipeline.recipe())
+    one, other = numbering.number([{"_index": "texts", "_source": each.document} for each in made])
+    assert one["_source"]["_dedup"]["group"] != other["_source"]["_dedup"]["group"]
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_no_document_follows_a_leader_that_its_batch_replaces(engine, pipeline, text, stored):
+    given = [{"_id": "1", "body": text("a")}]
+    if stored:
+        _index(engine, pipeline, given)
+        given = []
+    given += [{"_id": "2", "body": text("a", 1)}, {"_id": "1", "body": text("b")}]
+    given += [{"_id": "3", "body": text("a", 2)}, {"_id": "4", "body": text("b", 1)}]
+    found = _index(engine, pipeline, given)
+    assert [found[id_]["leader"] for id_ in "1234"] == [True, True, False, False]
+    assert found["2"]["group"] == found["3"]["group"]
+    assert found["1"]["group"] == found["4"]["group"] != found["2"]["group"]
+
+
+def test_a_document_twice_in_a_batch_has_the_number_of_its_text(engine, pipeline, text):
+    once = _index(engine, pipeline, [{"id": "1", "body": text("a")}])["1"]
+    engine.delete_by_query("texts", {"match_all": {}})
+    engine.refresh("texts")
+    twice = [{"id": "1", "body": text("a")}, {"id": "1", "body": text("a")}]
+    assert _index(engine, pipeline, twice)["1"] == once
