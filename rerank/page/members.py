@@ -123,18 +123,29 @@ def with_copies(
         the hits; and how many copies were added, and how many hits may have more.
 
     Cost: two requests: the keywords of the representatives, and one ``_msearch`` for the copies; one more for
-    every 100 copies if the request returns a field that decides, as ``fields: ["*"]`` does.
+    every 100 copies shown if the request returns a field that decides, as ``fields: ["*"]`` does.
     """
     documents = yield from _query_documents(reading, groups)
-    found = yield from _with_shown_fields(reading, (yield from _find_copies(reading, documents)))
+    found = yield from _find_copies(reading, documents)
     known = {identity(hit) for hit in reading.hits}
-    result, added = [], 0
-    for hit, copies in zip(page, found, strict=True):
-        new = [one for one in copies.hits if identity(one) not in known]
-        known |= {identity(one) for one in new}
-        added += len(new)
-        result.append(_attach(reading, hit, new, complete=copies.complete))
-    return result, {"members": added, "incomplete": sum(not copies.complete for copies in found)}
+    new: list[list[JSON]] = []
+    for copies in found:
+        new.append([one for one in copies.hits if identity(one) not in known])
+        known |= {identity(one) for one in new[-1]}
+    rooms = [reading.options.members + 1 - len(hit["inner_hits"][DUPLICATES]["hits"]["hits"]) for hit in page]
+    listed = [copies[:room] for copies, room in zip(new, rooms, strict=True)]
+    if _is_read_twice(reading):
+        fields = yield from _shown_fields(reading, [one for several in listed for one in several])
+        listed = [
+            [one | {"fields": fields[identity(one)]} for one in several if identity(one) in fields]
+            for several in listed
+        ]
+    result = [
+        _attach(reading, hit, several, shown, complete=copies.complete)
+        for hit, several, shown, copies in zip(page, new, listed, found, strict=True)
+    ]
+    incomplete = sum(not copies.complete for copies in found)
+    return result, {"members": sum(map(len, new)), "incomplete": incomplete}
 
 
 def _query_documents(reading: WindowReader, groups: Sequence[Group]) -> Steps[list[QueryDocument | None]]:
@@ -227,35 +238,33 @@ def _is_read_twice(reading: WindowReader) -> bool:
     return any(wants_field(reading.body, name) for name in decisive)
 
 
-def _with_shown_fields(reading: WindowReader, copies: Sequence[_Copies]) -> Steps[list[_Copies]]:
-    """Return copies with the fields that the request returns, fetched again if they decided, too."""
-    every = [one for own in copies for one in own.hits]
-    if not every or not _is_read_twice(reading):
-        return list(copies)
+def _shown_fields(reading: WindowReader, copies: Sequence[Hit]) -> Steps[dict[object, JSON]]:
+    """Return the fields that the request returns of copies, fetched again, as they decided, too."""
     parts = ("fields", "docvalue_fields")
     wanted = {name: reading.body[name] for name in parts if name in reading.body}
     fields: dict[object, JSON] = {}
-    for begin in range(0, len(every), _AT_ONCE):
-        part = every[begin : begin + _AT_ONCE]
+    for begin in range(0, len(copies), _AT_ONCE):
+        part = copies[begin : begin + _AT_ONCE]
         body = {"query": hits_query(part, reading.shards), "size": len(part), "track_total_hits": False}
         body |= {} if reading.pipeline is None else {PIPELINE: NONE}
         answer = yield Call("search", reading.under_pit({**body, **wanted, "_source": False}))
         refuse_small_windows(answer)
         reading.record_response(answer)
         fields |= {identity(hit): hit.get("fields", {}) for hit in answer["hits"]["hits"]}
-    return [
-        own._replace(hits=[one | {"fields": fields.get(identity(one), {})} for one in own.hits])
-        for own in copies
-    ]
+    if len(fields) < len(copies) and not reading.stays:
+        raise HitsVanished
+    return fields
 
 
-def _attach(reading: WindowReader, hit: JSON, copies: Sequence[JSON], *, complete: bool) -> JSON:
+def _attach(
+    reading: WindowReader, hit: JSON, copies: Sequence[Hit], shown: Sequence[JSON], *, complete: bool
+) -> JSON:
+    """Return a hit with its copies: all of them count, and those that have not vanished are shown."""
     inner = hit["inner_hits"][DUPLICATES]["hits"]
     total = {"value": inner["total"]["value"] + len(copies)}
     total["relation"] = inner["total"]["relation"] if complete else "gte"
-    room = reading.options.members + 1 - len(inner["hits"])
     wanted = read_source_filter(reading.options.member_source)
-    listed = [*inner["hits"], *(with_source(_as_member(reading, one), wanted) for one in copies[:room])]
+    listed = [*inner["hits"], *(with_source(_as_member(reading, one), wanted) for one in shown)]
     inner = {**inner, "total": total, "hits": listed}
     return {**hit, "inner_hits": {**hit["inner_hits"], DUPLICATES: {"hits": inner}}}
 

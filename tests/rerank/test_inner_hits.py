@@ -255,3 +255,34 @@ def test_pages_of_a_cursor_have_them_as_well(engine):
 def test_a_filter_of_members_among_the_results_is_refused():
     with pytest.raises(ConfigError, match='"from": "index"'):
         FoldOptions.parse({"members": {"filter": {"match_all": {}}}})
+
+
+def test_fields_are_fetched_again_only_of_copies_that_are_shown(engine):
+    tapped = Tapped(engine)
+    options = FoldOptions(members=1, members_from="index", scope=(Scope("host"),))
+    told = FoldedSearch(tapped, SCHEME).search("pages", body(docvalue_fields=["host"]), options)
+    shown = sum(len(added(hit)) for hit in told["hits"]["hits"])
+    assert tapped.searches[-1]["size"] == shown < told["dedup"]["from_index"]["members"]
+
+
+def test_a_copy_that_is_deleted_before_its_fields_are_fetched_is_not_shown_without_them(engine):
+    options, given = replace(FROM_INDEX, scope=(Scope("host"),)), body(docvalue_fields=["host"])
+    tapped = Tapped(engine)
+    whole = FoldedSearch(tapped, SCHEME).search("pages", given, options)
+    last, gone = len(tapped.searches) - 1, next(n for hit in whole["hits"]["hits"] for n in added(hit))
+
+    def delete_before(search):
+        if search == last:
+            engine.delete_by_query("pages", {"ids": {"values": [f"p{gone}"]}})
+            engine.refresh("pages")
+
+    try:
+        told = FoldedSearch(Tapped(engine, delete_before), SCHEME).search("pages", given, options)
+    finally:
+        engine.bulk([{"_index": "pages", "_id": f"p{gone}", "_source": source(gone)}])
+        engine.refresh("pages")
+    listed = [hit["inner_hits"]["duplicates"]["hits"] for hit in told["hits"]["hits"]]
+    assert all(one["fields"]["host"] for several in listed for one in several["hits"])
+    assert gone not in [n for hit in told["hits"]["hits"] for n in added(hit)]
+    assert all(len(several["hits"]) == several["total"]["value"] for several in listed)
+    assert told["dedup"]["from_index"]["members"] == whole["dedup"]["from_index"]["members"] - 1
