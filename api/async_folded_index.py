@@ -135,9 +135,7 @@ class AsyncFoldedIndex:
         **parameters: Any,  # noqa: ANN401 - as the clients take them
     ) -> JSON:
         """Return a page of results, one hit a group; see ``FoldedIndex.search``."""
-        return await self._search.search(
-            self.name, {} if body is None else body, self._fold, params=params, **parameters
-        )
+        return await self._search.search(self.name, body, self._fold, params=params, **parameters)
 
     def pages(
         self,
@@ -147,9 +145,7 @@ class AsyncFoldedIndex:
         **parameters: Any,  # noqa: ANN401 - as the clients take them
     ) -> AsyncIterator[JSON]:
         """Yield pages until the results end; see ``FoldedIndex.pages``."""
-        return self._search.pages(
-            self.name, {} if body is None else body, self._fold, params=params, **parameters
-        )
+        return self._search.pages(self.name, body, self._fold, params=params, **parameters)
 
     async def msearch(self, bodies: Iterable[Mapping[str, Any]]) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several requests; see ``FoldedIndex.msearch``."""

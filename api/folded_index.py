@@ -115,9 +115,7 @@ class FoldedIndex:
             ConfigError: a part of the request is not valid.
             EngineError: the engine refuses, or does not answer.
         """
-        return self._search.search(
-            self.name, {} if body is None else body, self._fold, params=params, **parameters
-        )
+        return self._search.search(self.name, body, self._fold, params=params, **parameters)
 
     def pages(
         self,
@@ -127,9 +125,7 @@ class FoldedIndex:
         **parameters: Any,  # noqa: ANN401 - as the clients take them
     ) -> Iterator[JSON]:
         """Yield pages until the results end; no group is on two of them. See ``search``."""
-        return self._search.pages(
-            self.name, {} if body is None else body, self._fold, params=params, **parameters
-        )
+        return self._search.pages(self.name, body, self._fold, params=params, **parameters)
 
     def msearch(self, bodies: Iterable[Mapping[str, Any]]) -> list[JSON | ShinglefoldError]:
         """Return a page for each of several requests, or the error of that one. See ``search``."""

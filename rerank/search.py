@@ -37,7 +37,7 @@ class FoldedSearch(SearchSteps[Engine]):
     def search(
         self,
         index: str | None,
-        body: Mapping[str, Any],
+        body: Mapping[str, Any] | None = None,
         options: FoldOptions | None = None,
         *,
         params: Mapping[str, Any] | None = None,
@@ -52,6 +52,7 @@ class FoldedSearch(SearchSteps[Engine]):
         Args:
             index: one name or several with commas; None if the body names a point in time.
             body: a search request; ``from`` and ``size`` count representatives; ``ext.dedup`` has options.
+                Without one all documents are found.
             options: the options that ``ext.dedup`` does not set.
             params: URL parameters of the engines (``routing``, ``preference``, ``search_type`` …), in an
                 object, or each as a keyword.
@@ -96,7 +97,7 @@ class FoldedSearch(SearchSteps[Engine]):
     def pages(
         self,
         index: str,
-        body: Mapping[str, Any],
+        body: Mapping[str, Any] | None = None,
         options: FoldOptions | None = None,
         *,
         params: Mapping[str, Any] | None = None,
@@ -121,7 +122,7 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
     async def search(
         self,
         index: str | None,
-        body: Mapping[str, Any],
+        body: Mapping[str, Any] | None = None,
         options: FoldOptions | None = None,
         *,
         params: Mapping[str, Any] | None = None,
@@ -149,7 +150,7 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
     async def pages(
         self,
         index: str,
-        body: Mapping[str, Any],
+        body: Mapping[str, Any] | None = None,
         options: FoldOptions | None = None,
         *,
         params: Mapping[str, Any] | None = None,
@@ -163,9 +164,9 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
             chosen = replace(chosen, cursor=answer[KEY]["cursor"] or False)
 
 
-def _begin_paging(body: Mapping[str, Any], options: FoldOptions | None) -> tuple[JSON, FoldOptions]:
+def _begin_paging(body: Mapping[str, Any] | None, options: FoldOptions | None) -> tuple[JSON, FoldOptions]:
     """Return a request without our options, and the options with a new cursor."""
-    rest, given = split_request(body)
+    rest, given = split_request({} if body is None else body)
     return rest, FoldOptions.parse({"cursor": True, **given}, options)
 
 

@@ -293,11 +293,12 @@ class SearchSteps(Generic[Driven]):
     def search_with_parameters(
         self,
         index: str | None,
-        body: Mapping[str, Any],
+        body: Mapping[str, Any] | None,
         options: FoldOptions | None,
         parameters: Mapping[str, Any],
     ) -> Steps[JSON]:
         """Search with URL parameters in addition to the body."""
+        body = {} if body is None else body
         if not parameters:
             return (yield from self._search_steps(index, body, options))
         read = read_parameters(parameters)

@@ -426,3 +426,18 @@ def test_several_awaited_searches_are_answered_the_same(library):
     assert [one["hits"] for one in awaited] == [
         one["hits"] for one in FoldedSearch(library.engine, SCHEME).msearch(searches)
     ]
+
+
+def test_a_search_without_a_body_finds_all_documents(library, folded):
+    awaited = AsyncFoldedSearch(Awaited(library.engine), SCHEME)
+
+    async def first_page():
+        return await anext(awaited.pages("pages"))
+
+    expected = folded.search("pages", {})["hits"]
+    assert expected["hits"]
+    assert folded.search("pages")["hits"] == expected
+    assert folded.search("pages", params={"preference": "_local"})["hits"] == expected
+    assert asyncio.run(awaited.search("pages"))["hits"] == expected
+    assert ids(next(folded.pages("pages"))["hits"]["hits"]) == ids(expected["hits"])
+    assert ids(asyncio.run(first_page())["hits"]["hits"]) == ids(expected["hits"])
