@@ -138,7 +138,13 @@ class Housekeeping:
             return
         (task, batches), self._refreshing = self._refreshing, None
         self._refreshed = time.monotonic()
-        await task
+        try:
+            await task
+        except EngineUnavailable:
+            raise
+        except EngineError:
+            # The index may have been closed then, and be open again.
+            await self._calls.call(self._refresh)
         self._refreshed = time.monotonic()
         shared.forget(batches)
 

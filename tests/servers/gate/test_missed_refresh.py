@@ -8,7 +8,7 @@ import pytest
 from support.servers.faulty import MISSED, relay
 
 from shinglefold.engines import Connection, open_async_engine, open_engine
-from shinglefold.errors import EngineUnavailable, Refused
+from shinglefold.errors import EngineError, EngineUnavailable, Refused
 from shinglefold.grouping import AsyncGate, Gate
 from shinglefold.ingest import index_documents
 from shinglefold.maintenance import BackfillOptions, backfill
@@ -119,3 +119,15 @@ def test_a_run_that_made_nothing_visible_says_so(through, proxy, index, pipeline
     assert "were not refreshed" in summary.stopped
     options = BackfillOptions(workers=1, backoff=Backoff(retries=1, first=0.1))
     assert "were not refreshed" in backfill(through, index, pipeline, options).stopped
+
+
+def test_a_gate_works_on_after_its_index_was_closed_and_opened_again(server, engine, index, pipeline):
+    with Gate(engine, index, pipeline=pipeline) as gate:
+        gate.add({"id": "a", "body": _text("a")})
+        time.sleep(0.1)
+        server.ask("POST", f"/{index}/_close")
+        with pytest.raises(EngineError, match="closed"):
+            gate.add({"id": "b", "body": _text("b")})
+        time.sleep(0.1)
+        server.ask("POST", f"/{index}/_open?wait_for_active_shards=1")
+        assert gate.add({"id": "c", "body": _text("c")}).status == "accepted"
