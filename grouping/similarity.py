@@ -227,41 +227,46 @@ class SimilarityModel:
         self, batch: ComparedBatch, theirs: Compared, near: Mask, doubt: Mask, text_of: Callable[[int], str]
     ) -> list[Pair]:
         """Return the pairs that match; texts decide uncertain ones."""
-        verdicts = self._text_verdicts(batch, theirs, text_of, doubt)
-        for (one, other), verdict in verdicts.items():
-            near[one, other] = verdict.alike
-        ones, others = nonzero(near)
+        ones, others = nonzero(near | doubt)
         likenesses = self._likenesses(batch.compared.prints, ones, theirs.prints, others)
-        pairs = zip(ones.tolist(), others.tolist(), likenesses.tolist(), strict=True)
-        similarity = {pair: verdict.similarity for pair, verdict in verdicts.items()}
-        return [Pair(*pair, similarity.get(pair[:2])) for pair in pairs]
+        pairs = zip(ones.tolist(), others.tolist(), strict=True)
+        likeness = dict(zip(pairs, likenesses.tolist(), strict=True))
+        uncertain = {pair: value for pair, value in likeness.items() if doubt[pair]}
+        verdicts = self._text_verdicts(batch, text_of, uncertain)
+        return [
+            Pair(*pair, by_signature, None if verdict is None else verdict.similarity)
+            for pair, by_signature in likeness.items()
+            if (near[pair] if (verdict := verdicts.get(pair)) is None else verdict.alike)
+        ]
 
     def _masks(self, ours: Compared, theirs: Compared) -> tuple[Mask, Mask]:
         """Return the pairs that match by signature, and the uncertain ones."""
         rows = np.arange(len(ours), dtype=np.int64)
+        if self._band is not None:
+            # The three differ in their thresholds alone: those that match by a higher one are few.
+            possible = self._band.possible.matches(ours, rows, theirs)
+            near = self._matcher.decide(possible.copy(), ours, rows, theirs, 0)
+            return near, possible & ~self._band.sure.decide(near.copy(), ours, rows, theirs, 0)
         if self._rules.measure == "containment":
             near = self._contained(ours.prints, theirs.prints)
         else:
             near = self._matcher.matches(ours, rows, theirs)
-        if self._band is None:
-            return near, np.zeros_like(near)
-        possible, sure = (matcher.matches(ours, rows, theirs) for matcher in self._band)
-        return near, possible & ~sure
+        return near, np.zeros_like(near)
 
     def _text_verdicts(
-        self, batch: ComparedBatch, theirs: Compared, text_of: Callable[[int], str], doubt: Mask
+        self,
+        batch: ComparedBatch,
+        text_of: Callable[[int], str],
+        uncertain: Mapping[tuple[int, int], float],
     ) -> dict[tuple[int, int], TextVerdict]:
+        """Return the verdicts of texts on uncertain pairs, which are given with their likeness."""
         stage, documents = self.stage, batch.documents
-        if stage is None or not doubt.any():
+        if stage is None or not uncertain:
             return {}
-        ones, others = nonzero(doubt)
-        pairs = [
-            (one, other + len(documents)) for one, other in zip(ones.tolist(), others.tolist(), strict=True)
-        ]
+        pairs = [(one, other + len(documents)) for one, other in uncertain]
         texts = {one: documents[one].text for one, _ in pairs}
         texts |= {other: text_of(other - len(documents)) for other in {other for _, other in pairs}}
-        likenesses = self._likenesses(batch.compared.prints, ones, theirs.prints, others)
-        verdicts = stage.decide_texts(pairs, texts, stage.as_bags(pairs, likenesses.tolist()))
+        verdicts = stage.decide_texts(pairs, texts, stage.as_bags(pairs, list(uncertain.values())))
         return {(one, other - len(documents)): verdict for (one, other), verdict in verdicts.items()}
 
     def _comparable(self, path: str, values: Sequence[Any]) -> Sequence[Any]:
