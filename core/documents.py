@@ -392,6 +392,8 @@ def well_formed(text: str) -> str:
 
 def as_text(value: object) -> str:
     """Return a value as text, as JSON writes it."""
+    if isinstance(value, dict | list | tuple):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -124,7 +124,10 @@ def to_document(value: object, id_field: str = "") -> Document:
 
 
 def without_surrogates(value: Any) -> tuple[Any, int]:  # noqa: ANN401 - JSON
-    """Return a JSON value with lone surrogates replaced, as no engine can store them, and their number."""
+    """Return a JSON value with lone surrogates replaced, as no engine can store them, and their number.
+
+    A key that another one has already gets further replacements, so that no value is lost.
+    """
     if isinstance(value, str):
         try:
             value.encode()
@@ -136,7 +139,13 @@ def without_surrogates(value: Any) -> tuple[Any, int]:  # noqa: ANN401 - JSON
             return value, 0
         pairs = [(without_surrogates(key), without_surrogates(item)) for key, item in value.items()]
         count = sum(key[1] + item[1] for key, item in pairs)
-        return ({key[0]: item[0] for key, item in pairs} if count else value), count
+        found = {key: item[0] for (key, replaced), item in pairs if not replaced}
+        for (key, replaced), item in pairs:
+            name = key
+            while replaced and name in found:
+                name += REPLACEMENT
+            found[name] = item[0]
+        return (found if count else value), count
     if isinstance(value, list):
         items = [without_surrogates(item) for item in value]
         count = sum(item[1] for item in items)

@@ -41,6 +41,11 @@ Make = Callable[..., Pipeline]
         ),
         ({"split": {"field": "t", "separator": "(,)"}}, {"t": "a,b"}, {"t": ["a", "b"]}),
         ({"join": {"field": "t", "separator": "-"}}, {"t": ["a", 1, True, None]}, {"t": "a-1-true"}),
+        (
+            {"join": {"field": "t", "separator": "-"}},
+            {"t": ["a", {"b": [True, None, "é"]}, [1, "c"]]},
+            {"t": 'a-{"b":[true,null,"é"]}-[1,"c"]'},
+        ),
         ({"lowercase": {"field": "t"}}, {"t": ["Ґанок", "Ёж"]}, {"t": ["ґанок", "ёж"]}),
         ({"uppercase": {"field": "t", "target_field": "u"}}, {"t": "їжак"}, {"t": "їжак", "u": "ЇЖАК"}),
         ({"trim": {"field": "t"}}, {"t": " a\n"}, {"t": "a"}),

@@ -197,6 +197,18 @@ def test_lone_surrogates_are_replaced_and_counted(tmp_path: Path):
     json.dumps(record.document, ensure_ascii=False).encode()
 
 
+def test_keys_that_differ_in_lone_surrogates_alone_keep_their_values(tmp_path: Path):
+    line = '{"id": "1", "x": {"\\uD800": 1, "\\uDC00": 2, "\ufffd": 3, "\\uD801": "\\uD802"}}'
+    (record,) = read_all(write(tmp_path / "x.jsonl", line))
+    assert record.replaced == 4
+    assert record.document["x"] == {
+        "\ufffd": 3,
+        "\ufffd\ufffd": 1,
+        "\ufffd\ufffd\ufffd": 2,
+        "\ufffd\ufffd\ufffd\ufffd": "\ufffd",
+    }
+
+
 def test_a_line_longer_than_allowed_is_refused_without_the_rest(tmp_path: Path):
     path = write(tmp_path / "x.jsonl.gz", '{"id": "1"}\n{"body": "' + "я" * 3_000_000 + '"}\n{"id": "3"}\n')
     first, long, last = read_all(path, max_bytes=1_000)
