@@ -219,7 +219,7 @@ class _Regrouping:
             if not self.options.dry_run:
                 # Before the first pass, so that others follow the same rules from now on.
                 note(self.engine, self.index, self.options.rules, self._linkage)
-                self.watch.begin()
+            self.watch.begin()
             if resume is not None:
                 self.passes, self.counts, self.resumed = resume.passes, resume.counts, True
                 self._write(resume.changes, resume.done)

@@ -52,6 +52,8 @@ class IndexChanged(EngineError):
 class IndexWatch:
     """Compares an index with what it was when a run began: its UUID and its recipe.
 
+    Only the recipe is compared before ``begin``, and by readers, which do not call it: nothing can be lost.
+
     A UUID never returns, so that a check after the last write is certain. Earlier checks only end a useless
     run sooner. Engines without UUIDs have one writer, and only their recipe is compared.
 
@@ -66,12 +68,14 @@ class IndexWatch:
     recipe: Recipe
     again: str = ""
     _pause: float = _INTERVAL
+    _begun: bool = False
     _identities: dict[str, str] = field(default_factory=dict)
     _checked: float = field(default_factory=monotonic)
     _written: Counter[str] = field(default_factory=Counter)
 
     def begin(self) -> None:
         """Remember which indices the name means now."""
+        self._begun = True
         self._identities |= self._read_identities()
         self._checked = monotonic()
 
@@ -124,7 +128,7 @@ class IndexWatch:
         self._pause = max(_INTERVAL, _SHARE * (self._checked - begun))
 
     def _read_identities(self) -> dict[str, str]:
-        if self.engine.can.seq_no and isinstance(self.engine, GuardedWrites):
+        if self._begun and self.engine.can.seq_no and isinstance(self.engine, GuardedWrites):
             return self.engine.identities([self.index])
         return {}
 

@@ -1,5 +1,7 @@
 """An index that changes in the midst of a run: the run ends with the reason, and with what mends it."""
 
+import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -12,11 +14,13 @@ from support.gate.indices import gated_index
 from support.maintenance import mapped, pages, store
 from support.servers.admin import ask
 
+import shinglefold
 from shinglefold.errors import EngineError, IndexExists
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.regroup import regroup
 from shinglefold.ingest import index_documents, mappings
 from shinglefold.ingest.index_mapping import recipe_mappings
+from shinglefold.ingest.writing.target_index import IndexChanged
 from shinglefold.maintenance import BackfillOptions, backfill
 from shinglefold.model.scheme import Scheme
 
@@ -176,3 +180,63 @@ def test_a_gate_of_an_index_that_changes_says_so(engine, scheme, pipeline, name)
         with pytest.raises(EngineError, match=r"changed while a gate was open|another of its name"):
             gate.close()
         gate.close()
+
+
+_SET_UP = "import sys, shinglefold; shinglefold.setup(sys.argv[1], sys.argv[2], text=[sys.argv[3]])"
+_PAGE = {"title": "no word of the other", "body": "the bridge over the river is closed until monday"}
+
+
+@pytest.fixture
+def named(server, new_index) -> Callable[[str], str]:
+    """Make an index with two texts, and return its name, or that of an alias of it."""
+
+    def make(kind: str) -> str:
+        index = new_index({"properties": {"title": {"type": "text"}, "body": {"type": "text"}}})
+        if kind == "index":
+            return index
+        alias = f"shinglefold-alias-{uuid.uuid4().hex[:8]}"
+        ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": index, "alias": alias}}]})
+        return alias
+
+    return make
+
+
+@pytest.mark.parametrize("kind", ["index", "alias"])
+def test_an_open_index_whose_recipe_another_process_changes_says_so(server, named, kind):
+    name = named(kind)
+    shinglefold.setup(server.url, name, text=["body"])
+    with shinglefold.open(server.url, name) as site:
+        site.index([{**_PAGE, "id": "1"}, {**_PAGE, "id": "2"}])
+        site._watch._pause = 0
+        assert [match.id for match in site.similar({**_PAGE}).matches] == ["1", "2"]
+        subprocess.run([sys.executable, "-c", _SET_UP, server.url, name, "title"], check=True)
+        for examine in (
+            lambda: site.similar(_PAGE),
+            lambda: site.explain("1", "2"),
+            site.doctor,
+            site.groups,
+        ):
+            with pytest.raises(IndexChanged, match="open the index again"):
+                examine()
+        assert len(site.search()["hits"]["hits"]) == 1
+
+
+@pytest.mark.parametrize("kind", ["index", "alias"])
+def test_an_open_index_that_is_made_anew_alike_is_read_on(server, engine, named, kind):
+    name = named(kind)
+    shinglefold.setup(server.url, name, text=["body"])
+    with shinglefold.open(server.url, name) as site:
+        site.index([{**_PAGE, "id": "1"}])
+        site._watch._pause = 0
+        assert [match.id for match in site.similar(_PAGE).matches] == ["1"]
+        (info,) = engine.indices(name)
+        engine.delete_index(info.name)
+        shinglefold.setup(server.url, info.name, text=["body"], properties={"title": {"type": "text"}})
+        if kind == "alias":
+            added = {"actions": [{"add": {"index": info.name, "alias": name}}]}
+            ask(server.url, "POST", "/_aliases", added)
+        site.index([{**_PAGE, "id": "2"}, {**_PAGE, "id": "3"}])
+        assert [match.id for match in site.similar(_PAGE).matches] == ["2", "3"]
+        assert site.explain("2", "3")["folds"]
+        assert site.doctor().healthy
+        assert len(site.groups().groups) == 1
