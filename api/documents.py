@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Document
-from shinglefold.documents import MISSING, RAW_BUDGET, as_text, blocks, get, put, too_long, values_at, weight
+from shinglefold.documents import MISSING, RAW_BUDGET, blocks, get, put, too_long, values_at, weight
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.field_statistics import FieldWatch
@@ -24,7 +24,8 @@ from shinglefold.rerank.hits import moment
 from shinglefold.rerank.index_fields import ISO_FORMATS, definition_of, unreadable_dates
 from shinglefold.rerank.similar import QueryDocument
 
-_FLAGS = {"true": True, "false": False, "": False}
+#: That of a mapping which names none.
+_DATE_FORMAT = "strict_date_optional_time||epoch_millis"
 _log = logging.getLogger("shinglefold.api")
 
 
@@ -33,12 +34,12 @@ def query_document(
     recipe: Recipe,
     document: Mapping[str, Any],
     scopes: Sequence[Scope],
-    mappings: Sequence[JSON],
+    mappings: Mapping[str, JSON],
 ) -> QueryDocument:
     """Return a document with the fingerprint that it would have; see ``FoldedIndex.query_document``.
 
     Args:
-        mappings: those of the indices; they say which values of a document a scope has.
+        mappings: those of the indices by name; they say which values of a document a scope has.
     """
     (outcome,) = pipeline.run([dict(document)])
     if outcome.document is None:
@@ -54,36 +55,51 @@ def query_document(
     return QueryDocument(fingerprint, values, text=text)
 
 
-def _scope_values(document: Document, scope: Scope, mappings: Sequence[JSON]) -> list[Any]:
-    """Return the values of a scope as the index would have them.
+def _scope_values(document: Document, scope: Scope, mappings: Mapping[str, JSON]) -> list[Any]:
+    """Return the values of a scope as the index would have them; none if it can't have them.
 
     Raises:
         ConfigError: they can't be known before the document is stored.
     """
-    defined = [one for each in mappings if (one := definition_of(each, scope.field)) is not None]
+    from shinglefold.grouping.field_values import Values
+
+    defined = {name: one for name, own in mappings.items() if (one := definition_of(own, scope.field))}
     if not defined:
         return values_at(document, scope.field)
-    path, node = defined[0]
-    obstacle = "a normalizer" if node.get("normalizer") else ""
+    kinds = {node.get("type") for _, node in defined.values()}
+    if kinds == {"date"} or (scope.within is not None and kinds <= {"date", "date_nanos"}):
+        return _dates(document, scope, list(defined.values()), list(mappings.values()))
+    try:
+        values = Values.of_several({name: mappings[name] for name in defined}, [scope.field])
+    except ConfigError as error:
+        raise ConfigError(f"{error}; or store the document, and give its id") from error
+    return values.stored(scope.field, values.read({"_source": document}, scope.field))
+
+
+def _dates(
+    document: Document,
+    scope: Scope,
+    defined: Sequence[tuple[str, Mapping[str, Any]]],
+    mappings: Sequence[JSON],
+) -> list[Any]:
+    """Return the dates of a scope as the index would have them."""
+    formats = {str(node.get("format") or _DATE_FORMAT) for _, node in defined}
     unreadable = unreadable_dates(mappings, [scope.field])
-    written = {part for _, one in defined for part in str(one.get("format", "epoch_millis")).split("||")}
-    if unreadable and scope.within is not None and not written <= ISO_FORMATS:
-        obstacle = f"the format {node.get('format')}"
-    if obstacle:
-        raise ConfigError(
-            f"the scope {scope.field!r} has {obstacle}, so that its values can't be compared before the "
-            "document is stored: store it, and give its id"
-        )
-    values = values_at(document, path)
-    if node.get("type") == "boolean":
-        return [_FLAGS.get(value, value) if isinstance(value, str) else value for value in values]
-    if node.get("type") == "keyword":
-        return [as_text(value) for value in values]
+    written = {part for one in formats for part in one.split("||")}
     # Engines return dates as the mapping writes them.
-    as_iso = node.get("format") != "epoch_millis" and not unreadable
-    if node.get("type") == "date" and scope.within is None and as_iso:
-        return [date for value in values if (date := _iso_date(value)) is not None]
-    return values
+    in_milliseconds = {node.get("format") == "epoch_millis" for _, node in defined}
+    unknown = (
+        unreadable and not written <= ISO_FORMATS if scope.within is not None else len(in_milliseconds) > 1
+    )
+    if unknown:
+        raise ConfigError(
+            f"the scope {scope.field!r} has the format {' and '.join(sorted(formats))}, so that its values "
+            "can't be compared before the document is stored: store it, and give its id"
+        )
+    values = values_at(document, defined[0][0])
+    if unreadable or in_milliseconds == {True} or scope.within is not None:
+        return values
+    return [date for value in values if (date := _iso_date(value)) is not None]
 
 
 def _iso_date(value: Any) -> str | None:  # noqa: ANN401 - JSON

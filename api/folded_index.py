@@ -409,7 +409,7 @@ class FoldedIndex:
     def query_document(self, document: Mapping[str, Any], scopes: Sequence[Scope] = ()) -> QueryDocument:
         """Return a document with the fingerprint it would have; raise ``InputError`` if it has none."""
         self._watch.check_if_due()
-        mappings = list(self.engine.all_mappings(self.name).values()) if scopes else []
+        mappings = self.engine.all_mappings(self.name) if scopes else {}
         return query_document(self.pipeline, self.recipe, document, scopes, mappings)
 
     def stored_hit(self, wanted: str | tuple[str, str]) -> JSON:

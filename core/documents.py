@@ -170,7 +170,7 @@ def values_at(source: Mapping[str, Any], path: str) -> list[Any]:
 
 def plain_text(value: object) -> str:
     """Return a value as text; 5 and 5.0 are equal, as clients write and mappings store either."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else as_text(value)
 
 
 def items(value: object) -> Iterator[Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -53,6 +54,16 @@ class _Field(NamedTuple):
     source: str
     definition: Mapping[str, Any]
 
+    @property
+    def kind(self) -> str:
+        """Its type."""
+        return str(self.definition["type"])
+
+    @property
+    def longest(self) -> int:
+        """The most characters of a value that the index keeps."""
+        return int(self.definition.get("ignore_above", _LONGEST))
+
 
 class Values:
     """Reads the values of fields and brings them into one comparable form.
@@ -65,8 +76,8 @@ class Values:
     def __init__(self, fields: Mapping[str, _Field], *, strict: bool = True) -> None:
         self._strict = strict
         self._sources = {path: one.source for path, one in fields.items()}
-        self._forms = {path: _FORMS[one.definition["type"]] for path, one in fields.items()}
-        self._longest = {path: one.definition.get("ignore_above", _LONGEST) for path, one in fields.items()}
+        self._forms = {path: _FORMS[one.kind] for path, one in fields.items()}
+        self._longest = {path: one.longest for path, one in fields.items()}
 
     @classmethod
     def of(cls, mappings: JSON, paths: Sequence[str], index: str) -> "Values":
@@ -84,17 +95,23 @@ class Values:
         Raises:
             ConfigError: as for ``of``, or a field has different types in these indices.
         """
+        return cls.of_several(engine.all_mappings(index) if paths else {}, paths)
+
+    @classmethod
+    def of_several(cls, indices: Mapping[str, JSON], paths: Sequence[str]) -> "Values":
+        """Return the reader of these fields in several indices, given their mappings; see ``of_all``."""
         fields: dict[str, _Field] = {}
-        for name, mappings in sorted(engine.all_mappings(index).items()) if paths else ():
+        for name, mappings in sorted(indices.items()):
             for path in paths:
                 found = _mapped(mappings, path, name)
-                known = fields.setdefault(path, found)
-                kinds = known.definition["type"], found.definition["type"]
-                if kinds[0] != kinds[1]:
+                known = fields.get(path, found)
+                if known.kind != found.kind:
                     raise ConfigError(
-                        f"{index!r}: the scope {path!r} is of type {kinds[0]} in one index and of type "
-                        f"{kinds[1]} in {name!r}: use one of these indices, or a field of one type in all"
+                        f"the scope {path!r} is of type {known.kind} in one index and of type {found.kind} "
+                        f"in {name!r}: use one of these indices, or a field of one type in all"
                     )
+                # A longer value is in some of the indices.
+                fields[path] = max(known, found, key=attrgetter("longest"))
         return cls(fields, strict=False)
 
     def source(self, path: str) -> str:
