@@ -44,6 +44,13 @@ _SEVERAL = frozenset(
 )
 _ONE = ("field", "default_field")
 _DATES = ("date", "date_nanos")
+#: Types of fields whose values may be read as dates: as milliseconds, or as text in ISO 8601.
+_WITH_DATES = frozenset(
+    {
+        *_DATES, "byte", "short", "integer", "long", "unsigned_long", "double", "float", "half_float",
+        "scaled_float", "keyword", "constant_keyword", "wildcard",
+    }
+)  # fmt: skip
 #: Formats of dates whose doc values ``moment`` reads: ISO 8601, or milliseconds since 1970.
 _READABLE = (
     None,
@@ -126,6 +133,20 @@ def check_scopes(mappings: Iterable[Mapping[str, Any]], index: str, names: Itera
             raise ConfigError(
                 f"index {index!r}: the scope {name!r} is a field of nested documents, whose values hits "
                 "do not return; name a field outside of them"
+            )
+
+
+def check_dates(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterable[str]) -> None:
+    """Refuse fields of a type that has no dates: every hit would count as one without a date."""
+    several = list(mappings)
+    for name in names:
+        found = (definition_of(one, name) for one in several)
+        kinds = (str(one[1].get("type", "object")) for one in found if one is not None)
+        wrong = next((kind for kind in kinds if kind not in _WITH_DATES), "")
+        if wrong:
+            raise ConfigError(
+                f"index {index!r}: {name!r} is of type {wrong}, which has no dates; name a date, a number of "
+                "milliseconds, or a keyword with dates in ISO 8601"
             )
 
 

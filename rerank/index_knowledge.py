@@ -32,6 +32,7 @@ from shinglefold.rerank.hits import FingerprintCounts, Hit
 from shinglefold.rerank.index_fields import (
     Mappings,
     SchemeOf,
+    check_dates,
     check_fields,
     check_recipe,
     check_scopes,
@@ -258,6 +259,7 @@ class IndexKnowledge:
         else:
             check_scopes(found.values(), str(index), [scope.field for scope in options.scope])
             check_fields(found.values(), str(index), named_fields(options), "ext.dedup")
+            check_dates(found.values(), str(index), options.date_fields)
             before = known.fields if known is not None and known.fields else set()
             facts.fields = wanted if len(before) > _MOST_KNOWN else wanted | before
             # The types of other sort keys may have changed.
@@ -357,7 +359,9 @@ def _signing(mappings: Mappings) -> Mappings:
 
 
 def _wanted(options: FoldOptions) -> set[str]:
-    return {*named_fields(options), *(scope.field for scope in options.scope)}
+    """Return the fields that options name, and by other names those that must be dates or scopes."""
+    dates, scopes = options.date_fields, (scope.field for scope in options.scope)
+    return {*named_fields(options), *(f"date {one}" for one in dates), *(f"scope {one}" for one in scopes)}
 
 
 def _check_readable(mappings: Mappings, index: str, field: str) -> None:

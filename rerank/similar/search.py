@@ -15,6 +15,7 @@ from shinglefold.rerank.fold.text_verification import TextStages
 from shinglefold.rerank.index_fields import (
     IndexRecipes,
     SchemeOf,
+    check_dates,
     check_fields,
     check_scopes,
     unreadable_dates,
@@ -96,9 +97,11 @@ class SimilarSteps(Generic[Driven]):
         recipe = yield from self._recipes.read(index, renew=renew)
         chosen = options or SimilarOptions()
         scopes = [scope.field for scope in chosen.scope]
+        near = [scope.field for scope in chosen.scope if scope.within is not None]
         if scopes and recipe.mappings:
             check_fields(recipe.mappings.values(), index, scopes, "scope")
             check_scopes(recipe.mappings.values(), index, scopes)
+            check_dates(recipe.mappings.values(), index, near)
         scheme = chosen.with_verification(recipe.scheme)
         verify = scheme.decision.verify
         stage = None
@@ -114,7 +117,6 @@ class SimilarSteps(Generic[Driven]):
             )
         decision = CandidateDecision(scheme, chosen.folding(verify), recipe.field, self._seal, stage)
         read = decisive_fields(recipe.field, chosen.scope)
-        near = [scope.field for scope in chosen.scope if scope.within is not None]
         dates = unreadable_dates(recipe.mappings.values(), near)
         fetched = {"_source": False, "docvalue_fields": with_doc_values({}, read, dates)}
         numbers = self._engine.can.seq_no

@@ -18,6 +18,7 @@ from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.index_fields import (
     IndexRecipes,
+    check_dates,
     check_fields,
     check_scopes,
     index_names,
@@ -317,3 +318,12 @@ def test_markup_and_declared_languages_make_no_fingerprint_stale(tmp_path, forma
         site.backfill()
         assert site.doctor().healthy
         assert _search(site)[1]["stale"] == 0
+
+
+def test_only_fields_of_types_with_dates_are_read_as_dates():
+    kinds = {"a": "date", "b": "long", "c": "keyword", "d": "boolean", "e": "text", "f": "ip"}
+    mappings = {"properties": {name: {"type": kind} for name, kind in kinds.items()}}
+    check_dates([mappings, {"properties": {}}], "pages", ["a", "b", "c", "unmapped"])
+    for name in "def":
+        with pytest.raises(ConfigError, match=f"'{name}' is of type {kinds[name]}, which has no dates"):
+            check_dates([{"properties": {}}, mappings], "pages", ["a", name])

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.hits import SCHEME, Spec, hits_of, ids, leader_groups
+from support.hits import SCHEME, Spec, fingerprint_of, hits_of, ids, leader_groups, split
 from support.servers.choose import examples
 from support.taps import Tapped
 
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import ConfigError
+from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
 from shinglefold.rerank.page.response import METHOD, groups_total, later_groups_total
 from shinglefold.rerank.page.window import WindowReader
@@ -305,3 +308,36 @@ def test_the_ranks_groups_begin_at_are_those_of_the_folding():
     made = [Spec(original=number) for number in (0, 0, 1, 0, 2, 1)]
     groups = collapse(hits_of(made), SCHEME).groups
     assert [group.members[0] for group in groups] == first_ranks(np.array([0, 0, 1, 0, 2, 1]))
+
+
+@pytest.fixture(scope="module")
+def dated(tmp_path_factory):
+    """Copies with a day as keyword, and whether they are open."""
+    with EmbeddedEngine(tmp_path_factory.mktemp("dated"), split) as engine:
+        made = mappings(SCHEME)
+        made["properties"] |= {"day": {"type": "keyword"}, "open": {"type": "boolean"}}
+        engine.create_index("pages", made, {})
+        copy = fingerprint_of(Spec()).to_field()
+        for number, day in enumerate(["2026-02-01", "2026-02-01T00:00:00+05:00", "2026-02-01T09:00", "soon"]):
+            source = {"day": day, "open": True, "_dedup": copy}
+            engine.bulk([{"_index": "pages", "_id": f"{number}", "_source": source}])
+        engine.refresh("pages")
+        yield engine
+
+
+def test_days_that_are_keywords_are_compared_as_iso_8601(dated):
+    folded = FoldedSearch(dated, SCHEME)
+    for policy, shown_one in (("newest:day", "2"), ("oldest:day", "1")):
+        assert ids(
+            folded.search("pages", {}, FoldOptions.parse({"representative": policy}))["hits"]["hits"]
+        ) == [shown_one]
+    near = folded.search("pages", {}, FoldOptions.parse({"scope": "day:1d", "members": 5}))
+    assert sorted(len(inner(hit)["hits"]) for hit in near["hits"]["hits"]) == [1, 3]
+
+
+@pytest.mark.parametrize("given", [{"representative": "newest:open"}, {"scope": "open:7d"}])
+def test_a_field_without_dates_is_refused_as_a_date_also_where_it_was_named_otherwise_before(dated, given):
+    folded = FoldedSearch(dated, SCHEME)
+    assert len(folded.search("pages", {}, FoldOptions.parse({"scope": "open"}))["hits"]["hits"]) == 1
+    with pytest.raises(ConfigError, match="'open' is of type boolean, which has no dates"):
+        folded.search("pages", {}, FoldOptions.parse(given))
