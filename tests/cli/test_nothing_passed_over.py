@@ -213,3 +213,26 @@ def test_a_memory_without_its_unit_is_refused(run, pages):
 def test_a_server_that_is_not_there_is_told_without_numbers(run):
     ran = run("stats", "--engine", "http://127.0.0.1:1")
     assert (ran.code, "Connection refused" in ran.err, "Errno" in ran.err) == (1, True, False)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("stats", "--engine", ""),
+        ("delete", "pages", "--yes", "--engine="),
+        ("index", "pages.jsonl", "--pipeline", ""),
+        ("index", "pages.jsonl", "--id-field", ""),
+        ("index", "pages.jsonl", "--field", "body", "--field", ""),
+        ("sign", "pages.jsonl", "-o", ""),
+        ("similar", "1", "--language", ""),
+        ("compare", "1", "1", "--index", ""),
+        ("search", "bridge", "--member-field", ""),
+        ("regroup", "pages", "--order", ""),
+        ("backfill", "pages", "--checkpoint", ""),
+        ("setup", "pages", "--languages", ""),
+    ],
+)
+def test_an_option_that_an_unset_variable_leaves_empty_is_refused(run, pages, command):
+    ran = run(*command)
+    option = next(word for word in reversed(command) if word.startswith("-")).rstrip("=")
+    assert (ran.code, f"error: {option} is empty: give it a value, or leave it out" in ran.err) == (2, True)
