@@ -244,7 +244,7 @@ def matches(
     """
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.shared.open_index import open_store, seal_of_index
-    from shinglefold.cli.shared.sources import check_language, read_text
+    from shinglefold.cli.shared.sources import check_language, text_as_indexed
     from shinglefold.rerank.matching import MatchOptions, MatchSearch
 
     if text and not what.strip():
@@ -258,7 +258,7 @@ def matches(
                 f"{target.setup_and_backfill(passages=True)}"
             )
         terms = filter_queries(store, index, filters)
-        wanted = what if text else read_text(what, kind, encoding)
+        wanted = what if text else text_as_indexed(what, kind, encoding, store.recipe)
         seal = seal_of_index(target, store.recipe)
         search = MatchSearch(store.engine, Canonicalizer.of(store.scheme), language=language, seal=seal)
         options = MatchOptions(min_share=min_share, size=size, filters=terms, source=SHOWN)
