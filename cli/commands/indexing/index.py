@@ -54,6 +54,7 @@ from shinglefold.errors import ConfigError, EngineError, InputError
 
 if TYPE_CHECKING:
     from shinglefold.cli.commands.indexing.new_index import ReplacedIndex
+    from shinglefold.cli.shared.next_commands import Hints
     from shinglefold.cli.shared.recipe import Target
     from shinglefold.contracts.engine import Engine
     from shinglefold.grouping.numbering import Numbering
@@ -223,12 +224,12 @@ def index(
         )  # fmt: skip
     finally:
         unclosed = _close(opened)
-    summary = replace(summary, stopped=summary.stopped or unclosed)
+    summary = replace(summary, stopped=target.hints.complete(summary.stopped or unclosed))
     # An interrupted run may have been learning a word.
     if not summary.stopped:
         save_lexicon(canonicalizer, settings)
     if replay:
-        _report(invocation, summary, summary_lines(summary, target.hints, retry), ())
+        _report(invocation, summary, target.hints, retry, ())
         return exit_code(summary)
     summary = replace(
         summary,
@@ -241,7 +242,7 @@ def index(
         *id_warnings(invocation, watch),
         *(replaced.losses if summary.made else ()),
     ]
-    _report(invocation, summary, summary_lines(summary, target.hints, retry), warnings)
+    _report(invocation, summary, target.hints, retry, warnings)
     return index_exit_code(summary, watch, named=bool(target.fields))
 
 
@@ -421,11 +422,11 @@ def _close(engine: "Engine") -> str:
 
 
 def _report(
-    invocation: Invocation, summary: "Summary", lines: Iterable[str], warnings: Sequence[str]
+    invocation: Invocation, summary: "Summary", hints: "Hints", retry: str, warnings: Sequence[str]
 ) -> None:
     if invocation.json:
-        write_json({**summary.to_json(), "warnings": list(warnings)})
+        write_json(hints.complete_json({**summary.to_json(), "warnings": list(warnings)}))
     else:
-        for line in lines:
-            write_line(line)
+        for line in summary_lines(summary, hints, retry):
+            write_line(hints.complete(line))
     warn(warnings)
