@@ -206,6 +206,16 @@ class CommandGroup(_WithExamples, click.Group):
         return list(self.commands)
 
 
+def given_options(context: click.Context) -> dict[str, str]:
+    """Return the options that were given, as typed, by the names of their parameters."""
+    options = [one for one in context.command.params if isinstance(one, click.Option)]
+    return {
+        name: one.opts[0]
+        for one in options
+        if context.get_parameter_source(name := one.name or "") is not ParameterSource.DEFAULT
+    }
+
+
 #: ``@command(examples=…)`` above a function makes it a command.
 command: Callable[..., Callable[[Callable[..., Any]], Command]] = partial(click.command, cls=Command)
 
