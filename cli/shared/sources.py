@@ -233,7 +233,7 @@ def read_json(path: str, what: str) -> Any:  # noqa: ANN401 - JSON
         ConfigError: it is not JSON.
     """
     try:
-        return json.loads(Path(path).read_text("utf-8"))
+        return json.loads(Path(path).read_text("utf-8-sig"))
     except OSError as error:
         raise InputError(f"cannot read the {what} {path}: {error.strerror}; check the path") from error
     except (ValueError, RecursionError) as error:
@@ -361,6 +361,12 @@ def _only_document(path: str, kind: str, encoding: str) -> "Document":
     return document
 
 
+def refuse_options_of_files(kind: str, encoding: str) -> None:
+    """Raise ``UsageError`` for an option about files beside ``--text``."""
+    if kind != "auto" or encoding:
+        raise click.UsageError("--format and --encoding are of a file: leave them out, or --text")
+
+
 def two_texts(
     a: str, b: str, kind: str, encoding: str, *, itself: bool
 ) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -371,10 +377,11 @@ def two_texts(
         itself: ``a`` and ``b`` are texts, not files.
 
     Raises:
-        UsageError: both are standard input.
+        UsageError: both are standard input, or an option is of files only.
         InputError: one can't be read.
     """
     if itself:
+        refuse_options_of_files(kind, encoding)
         return (a, b), ("A", "B")
     if a == b == "-":
         raise click.UsageError("only one of the two can be standard input")

@@ -140,13 +140,19 @@ def test_a_file_with_a_blank_in_its_name_stays_one_word(run):
         {key: page[key] for key in ("id", "title", "body")} for page in map(json.loads, lines().splitlines())
     ]
     parquet.write_table(pyarrow.Table.from_pylist(rows), "my pages.parquet")
-    for more in ((), ("--texts",)):
-        ran = run("groups", "--pairs", "my pages.parquet", *more)
+    commands = {
+        ("groups", "--pairs"): "signed.parquet",
+        ("groups", "--texts"): "documents.jsonl",
+        ("report",): "documents.jsonl",
+        ("advise", "sample"): "documents.jsonl",
+    }
+    for asked, output in commands.items():
+        ran = run(*asked, "my pages.parquet")
         assert ran.code == 2
         (command,) = hints(ran.err.replace(", and give that", ""))
-        assert command == ["sign", "my pages.parquet", "--output", "signed.parquet"]
-    assert run(*command).code == 0
-    assert run("groups", "--pairs", "signed.parquet").code == 0
+        assert command == ["sign", "my pages.parquet", "--output", output]
+        assert run(*command, "--overwrite").code == 0
+        assert run(*asked, output).code == 0
 
 
 def test_letters_of_a_first_run_that_stored_nothing_are_tried_as_that_run_would_have(run):

@@ -236,3 +236,34 @@ def test_an_option_that_an_unset_variable_leaves_empty_is_refused(run, pages, co
     ran = run(*command)
     option = next(word for word in reversed(command) if word.startswith("-")).rstrip("=")
     assert (ran.code, f"error: {option} is empty: give it a value, or leave it out" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (("compare", "--text", "<p>one", "two", "--format", "html"), "--format"),
+        (("similar", "--text", "one two", "--encoding", "latin-1"), "--encoding"),
+        (("matches", "--text", "<p>one", "--format", "html"), "--format"),
+        (("index", "pages.jsonl", "--verbose"), "--verbose"),
+        (("index", "pages.jsonl", "--replay", "--dry-run"), "--dry-run"),
+    ],
+)
+def test_an_option_without_effect_is_refused(run, pages, command, option):
+    ran = run(*command)
+    assert (ran.code, option in ran.err, ran.out) == (2, True, "")
+
+
+@pytest.mark.parametrize("command", [("compare", "pages.jsonl", "pages.jsonl"), ("report", "pages.jsonl")])
+def test_a_page_that_is_a_folder_is_refused_before_the_work(run, pages, command):
+    Path("site").mkdir()
+    ran = run(*command, "--page", "site")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "error: --page site is a folder: name a file in it\n"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file_of_settings_or_json(run, pages):
+    Path("my.toml").write_text("workers = 1\n", "utf-8-sig")
+    Path("types.json").write_text('{"price": {"type": "float"}}', "utf-8-sig")
+    Path("pipeline.json").write_text('{"processors": [{"supershingle": {"fields": ["body"]}}]}', "utf-8-sig")
+    given = ("--config", "my.toml", "--mapping", "types.json", "--pipeline", "pipeline.json")
+    assert run("index", "pages.jsonl", *given).code == 0
