@@ -187,7 +187,7 @@ def read_table(file: str | Path, what: str, *, secret: bool = False) -> dict[str
     import tomllib
 
     try:
-        return tomllib.loads(Path(file).read_text("utf-8"))
+        return tomllib.loads(Path(file).read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         # The parser's message may quote the file.
         quotes = secret and not isinstance(error, OSError)

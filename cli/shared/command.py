@@ -12,6 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from shinglefold.cli.shared.next_commands import (
@@ -138,11 +139,22 @@ class Command(_WithExamples):
         """Parse the arguments; if the index is not where this command takes it, name the right command."""
         given = list(args)
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except click.UsageError as error:
             if meant := self._with_index_in_place(ctx, given, error):
                 raise click.UsageError(meant, ctx) from error
             raise
+        self._refuse_empty_options(ctx)
+        return rest
+
+    def _refuse_empty_options(self, ctx: click.Context) -> None:
+        """Refuse an option with an empty value, as an unset shell variable leaves it."""
+        for one in self.params:
+            value = ctx.params.get(one.name or "")
+            is_empty = value == "" or (isinstance(value, tuple) and "" in value)
+            typed = ctx.get_parameter_source(one.name or "") is ParameterSource.COMMANDLINE
+            if is_empty and typed and isinstance(one, click.Option):
+                raise click.UsageError(f"{one.opts[0]} is empty: give it a value, or leave it out", ctx)
 
     def _with_index_in_place(self, ctx: click.Context, given: list[str], error: click.UsageError) -> str:
         """Return the message for an index in the wrong place, with the right command; else ""."""
@@ -192,6 +204,16 @@ class CommandGroup(_WithExamples, click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return their names."""
         return list(self.commands)
+
+
+def given_options(context: click.Context) -> dict[str, str]:
+    """Return the options that were given, as typed, by the names of their parameters."""
+    options = [one for one in context.command.params if isinstance(one, click.Option)]
+    return {
+        name: one.opts[0]
+        for one in options
+        if context.get_parameter_source(name := one.name or "") is not ParameterSource.DEFAULT
+    }
 
 
 #: ``@command(examples=…)`` above a function makes it a command.

@@ -1,8 +1,9 @@
 """Commands in messages: complete, with the options in force, quoted for the shell."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from shinglefold.errors import Value, chain, complete_commands, line, option
 
@@ -31,6 +32,14 @@ class Hints:
     def complete(self, text: str) -> str:
         """Return a message of the library with ``--engine`` and ``--config`` in its commands."""
         return complete_commands(text, self._complete)
+
+    def complete_json(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+        """Return a summary as JSON whose messages have the commands that ``complete`` makes."""
+        if isinstance(value, str):
+            return self.complete(value)
+        if isinstance(value, Mapping):
+            return {self.complete(name): self.complete_json(one) for name, one in value.items()}
+        return [self.complete_json(one) for one in value] if isinstance(value, list | tuple) else value
 
     def _complete(self, words: list[str]) -> list[str]:
         place = words.index("--") if "--" in words else len(words)

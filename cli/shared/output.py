@@ -70,7 +70,13 @@ def write_line(line: str) -> None:
 
 
 def check_page(path: str | None, option: str, sources: Iterable[str] = ()) -> None:
-    """Check that a page may be written to a file."""
+    """Check that a page may be written to a file.
+
+    Raises:
+        ConfigError: it may not.
+    """
+    if path is not None and Path(path).is_dir():
+        raise ConfigError(f"{option} {path} is a folder: name a file in it")
     if path is None or not Path(path).is_file():
         return
     with suppress(OSError), open(path, "rb") as file:

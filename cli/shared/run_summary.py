@@ -95,7 +95,7 @@ def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list
         f"{summary.failed:,} failed, of {summary.read:,} read",
         *run_lines(summary, summary.read, f" (seconds: {stages})" if stages else ""),
     ]
-    lines += [f"note: {printable(hints.complete(note))}" for note in summary.notes]
+    lines += [f"note: {printable(note)}" for note in summary.notes]
     if summary.failed and summary.dead_letters:
         retry = retried or hints.command("index", summary.dead_letters, index=summary.index, replay=True)
         some = "some of the failed" if summary.counts.get("not_kept") else "failed ones"

@@ -14,7 +14,7 @@ import click
 
 from shinglefold.cli.shared.definitions import options
 from shinglefold.cli.shared.output import printable, remark
-from shinglefold.errors import ConfigError, InputError, UnknownLanguage
+from shinglefold.errors import ConfigError, InputError, ProcessorError, UnknownLanguage
 
 if TYPE_CHECKING:
     from shinglefold.contracts.engine import Document
@@ -233,7 +233,7 @@ def read_json(path: str, what: str) -> Any:  # noqa: ANN401 - JSON
         ConfigError: it is not JSON.
     """
     try:
-        return json.loads(Path(path).read_text("utf-8"))
+        return json.loads(Path(path).read_text("utf-8-sig"))
     except OSError as error:
         raise InputError(f"cannot read the {what} {path}: {error.strerror}; check the path") from error
     except (ValueError, RecursionError) as error:
@@ -255,7 +255,7 @@ def read_definition(path: str) -> Any:  # noqa: ANN401 - JSON
 
 #: The most characters of a name in a message; it may be a text given without ``--text``.
 _SHOWN = 200
-_RECORDS = (".jsonl", ".ndjson", ".json", ".csv")
+_DOCUMENTS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 
 
 def read_text(path: str, kind: str, encoding: str = "") -> str:
@@ -270,6 +270,71 @@ def read_text(path: str, kind: str, encoding: str = "") -> str:
     Raises:
         InputError: it can't be read.
     """
+    return _plain(path, kind, _only_document(path, kind, encoding))
+
+
+def text_as_indexed(path: str, kind: str, encoding: str, recipe: "Recipe") -> str:
+    """Return the text that an index would make the fingerprint of a file or of standard input from.
+
+    An HTML page and a document go through the pipeline of the index, so that the file of a stored one equals
+    it. If they lack the fields that the index reads, the text is that of ``read_text``.
+
+    Raises:
+        InputError: it can't be read.
+    """
+    from shinglefold.ingest import Pipeline, default_definition
+
+    document = _only_document(path, kind, encoding)
+    if _kind(path, kind) == "text":
+        return _plain(path, kind, document)
+    pipeline = Pipeline.from_json(recipe.pipeline or default_definition(recipe.field), recipe.scheme)
+    (outcome,) = pipeline.run([document])
+    lacking = outcome.document is None or not any(
+        _joined_text(path, outcome.document, [name])
+        for name in recipe.fields
+        if name != "title" or recipe.fields == (name,)
+    )
+    if outcome.document is None or lacking:
+        return _plain(path, kind, document)
+    return _joined_text(path, outcome.document, recipe.fields)
+
+
+def _plain(path: str, kind: str, document: "Document") -> str:
+    if _kind(path, kind) != "documents":
+        return _joined_text(path, document, ["body"])
+    from shinglefold.model.recipe import TEXTS
+
+    found = _joined_text(path, document, TEXTS)
+    if not found.strip():
+        raise InputError(f"{path}: its document has no text in {' or '.join(TEXTS)}; give another file")
+    return found
+
+
+def _joined_text(path: str, document: "Document", fields: Sequence[str]) -> str:
+    """Return the texts of fields without markup, "" without any."""
+    from shinglefold.ingest.processors.texts import joined_text, without_markup
+
+    try:
+        return joined_text(without_markup(document, fields), fields, True) or ""
+    except ProcessorError as error:
+        raise InputError(f"{path}: {error}; give another file") from error
+
+
+def _kind(path: str, kind: str) -> str:
+    """Return what a file holds: ``html``, ``text``, or ``documents``."""
+    from shinglefold.ingest.readers.read import HTML
+
+    name = path.lower().removesuffix(".gz")
+    if kind != "auto":
+        return kind
+    return "documents" if name.endswith(_DOCUMENTS) else "html" if name.endswith(HTML) else "text"
+
+
+def _only_document(path: str, kind: str, encoding: str) -> "Document":
+    """Return the document of a file that holds one."""
+    from shinglefold.ingest import read
+    from shinglefold.ingest.readers.record import ReadOptions
+
     if os.path.isdir(path):
         raise InputError(f"{path} is a folder; give one file, or see: shinglefold groups --help")
     if path != "-" and not os.path.exists(path):
@@ -277,73 +342,9 @@ def read_text(path: str, kind: str, encoding: str = "") -> str:
             f"cannot read {printable(path[:_SHOWN])}: no such file; check the path, or add --text where the "
             "text itself is given"
         )
-    name = path.lower().removesuffix(".gz")
-    if kind == "auto" and name.endswith(_RECORDS):
-        return _only_text(path, encoding)
-    kind = _kind(path, kind)
-    return _plain(kind, _only_document(path, kind, encoding))
-
-
-def text_as_indexed(path: str, kind: str, encoding: str, recipe: "Recipe") -> str:
-    """Return the text that an index would make the fingerprint of a file or of standard input from.
-
-    An HTML page goes through the pipeline of the index, so that the file of a stored page equals it. If the
-    index reads other fields than a page has, it is the body.
-
-    Raises:
-        InputError: it can't be read.
-    """
-    from shinglefold.ingest import Pipeline, default_definition
-    from shinglefold.ingest.processors.texts import joined_text, without_markup
-
-    if _kind(path, kind) != "html":
-        return read_text(path, kind, encoding)
-    page = _only_document(path, "html", encoding)
-    pipeline = Pipeline.from_json(recipe.pipeline or default_definition(recipe.field), recipe.scheme)
-    (outcome,) = pipeline.run([page])
-    other_fields = [name for name in recipe.fields if name != "title"]
-    if outcome.document is None or not joined_text(outcome.document, other_fields, True):
-        return _plain("html", page)
-    return joined_text(without_markup(outcome.document, recipe.fields), recipe.fields, True) or ""
-
-
-def _plain(kind: str, document: "Document") -> str:
-    from shinglefold.canon import strip_html
-
-    body = str(document["body"])
-    return strip_html(body, keep_hidden=True) if kind == "html" else body
-
-
-def _kind(path: str, kind: str) -> str:
-    from shinglefold.ingest.readers.read import HTML
-
-    if kind != "auto":
-        return kind
-    return "html" if path.lower().removesuffix(".gz").endswith(HTML) else "text"
-
-
-def _only_document(path: str, kind: str, encoding: str) -> "Document":
-    from shinglefold.ingest import read
-    from shinglefold.ingest.readers.record import ReadOptions
-
-    options = ReadOptions(format="html" if kind == "html" else "text", encoding=encoding)
-    record = next(iter(read(path, options)), None)
-    if record is None or record.document is None:
-        raise InputError(f"{path}: {record.reason if record else 'nothing in it'}; give another file")
-    if "\0" in str(record.document["body"]):
-        remark(
-            f"warning: {printable(path)} holds NUL characters, as binary files do, and texts in UTF-16 that "
-            "do not say so (--encoding utf-16-le): what is read of it may be no words"
-        )
-    return record.document
-
-
-def _only_text(path: str, encoding: str) -> str:
-    from shinglefold.ingest import read
-    from shinglefold.ingest.readers.record import ReadOptions
-    from shinglefold.model.recipe import TEXTS
-
-    records = list(islice(read(path, ReadOptions(encoding=encoding)), 2))
+    found = _kind(path, kind)
+    options = ReadOptions(format="auto" if found == "documents" else found, encoding=encoding)  # type: ignore[arg-type]
+    records = list(islice(read(path, options), 2))
     if len(records) > 1:
         raise InputError(
             f"{path} has several documents; give a file with one text, or find pairs among them: "
@@ -351,11 +352,19 @@ def _only_text(path: str, encoding: str) -> str:
         )
     if not records or records[0].document is None:
         raise InputError(f"{path}: {records[0].reason if records else 'nothing in it'}; give another file")
-    found = [records[0].document.get(field) for field in TEXTS]
-    texts = [text for text in found if isinstance(text, str) and text]
-    if not texts:
-        raise InputError(f"{path}: its document has no text in {' or '.join(TEXTS)}; give another file")
-    return "\n".join(texts)
+    document = records[0].document
+    if "\0" in str(document.get("body")):
+        remark(
+            f"warning: {printable(path)} holds NUL characters, as binary files do, and texts in UTF-16 that "
+            "do not say so (--encoding utf-16-le): what is read of it may be no words"
+        )
+    return document
+
+
+def refuse_options_of_files(kind: str, encoding: str) -> None:
+    """Raise ``UsageError`` for an option about files beside ``--text``."""
+    if kind != "auto" or encoding:
+        raise click.UsageError("--format and --encoding are of a file: leave them out, or --text")
 
 
 def two_texts(
@@ -368,10 +377,11 @@ def two_texts(
         itself: ``a`` and ``b`` are texts, not files.
 
     Raises:
-        UsageError: both are standard input.
+        UsageError: both are standard input, or an option is of files only.
         InputError: one can't be read.
     """
     if itself:
+        refuse_options_of_files(kind, encoding)
         return (a, b), ("A", "B")
     if a == b == "-":
         raise click.UsageError("only one of the two can be standard input")

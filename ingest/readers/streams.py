@@ -168,6 +168,19 @@ def open_source(path: str) -> Iterator[InputSource]:
         yield InputSource(_decompressed(file, path), path, read)
 
 
+@contextmanager
+def read_errors(name: str) -> Iterator[None]:
+    """Name the file in errors of reading, which name none themselves.
+
+    Raises:
+        InputError: it can't be read.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot read {name}: {reason_of(error)}; check the file and its disk") from error
+
+
 def lines(stream: IO[bytes], max_bytes: int) -> Iterator[Line]:
     """Yield the lines of a stream; one that is too long or damaged has a reason instead of bytes."""
     number = 0
@@ -198,7 +211,8 @@ def is_compressed(head: bytes) -> bool:
 
 def _decompressed(stream: IO[bytes], name: str) -> IO[bytes]:
     peek = getattr(stream, "peek", None)
-    head = b"" if peek is None else peek(_LONGEST_MAGIC)[:_LONGEST_MAGIC]
+    with read_errors(name):
+        head = b"" if peek is None else peek(_LONGEST_MAGIC)[:_LONGEST_MAGIC]
     for magic, (kind, command) in _OTHERS.items():
         if magic.match(head):
             piped = f"pipe it through {command} first"

@@ -17,6 +17,7 @@ from shinglefold.ingest.readers.streams import (
     lines,
     newline_stream,
     open_source,
+    read_errors,
 )
 from shinglefold.offline.sign.parquet_file import row_counts
 
@@ -126,7 +127,7 @@ def _spannable(source: str, options: ReadOptions) -> str:
     """Return the encoding of a file whose lines can be found from any byte on; empty for other sources."""
     if not Path(source).is_file():
         return ""
-    with open(source, "rb") as file:
+    with read_errors(source), open(source, "rb") as file:
         head = file.read(4)
     name = codec_of(options.encoding) if options.encoding else detect_encoding(head)
     return name if "\n".encode(name) == b"\n" and not is_compressed(head) else ""
@@ -235,7 +236,7 @@ def read_stretch(task: ByteRange, max_bytes: int) -> Stretch:
         max_bytes: a longer last line gets a reason instead of its bytes.
     """
     # Unbuffered: the whole range is one read.
-    with open(task.source, "rb", buffering=0) as file:
+    with read_errors(task.source), open(task.source, "rb", buffering=0) as file:
         before = max(0, task.begin - 1)
         file.seek(before)
         data = _whole(file, task.end - before)

@@ -106,3 +106,14 @@ def test_what_is_recommended_is_a_command_that_does_it(run, resemblance, width, 
         assert line in shown
         for command in line.replace("FILE", "-").replace("WORDS", "two").split(" && "):
             assert run(*command.split()[1:], stdin=text).code == 0
+
+
+@pytest.mark.parametrize("command", [("width", "--shingles"), ("layout", "--documents")])
+def test_numbers_that_no_computer_counts_to_are_refused(run, command):
+    ran = run("advise", *command, "9" * 400)
+    assert (ran.code, f"Invalid value for '{command[1]}'" in ran.err) == (2, True)
+
+
+def test_changes_that_no_preset_finds_are_answered_in_their_own_words(run):
+    ran = run("advise", "layout", "--changed", 999, "--of", 1000)
+    assert (ran.code, ran.err.endswith(": lower --changed\n")) == (2, True)

@@ -7,8 +7,12 @@ import click
 import pytest
 from support.hints import hints, lines, opened, run_hints
 
+from shinglefold.cli.commands.indexing.index import _report
 from shinglefold.cli.main import cli
+from shinglefold.cli.shared.command import Invocation
+from shinglefold.cli.shared.next_commands import Hints
 from shinglefold.ingest.index_mapping import default_recipe
+from shinglefold.ingest.writing.accounting import Summary
 from shinglefold.model.recipe import Recipe
 from shinglefold.registry import make_scheme
 
@@ -136,13 +140,19 @@ def test_a_file_with_a_blank_in_its_name_stays_one_word(run):
         {key: page[key] for key in ("id", "title", "body")} for page in map(json.loads, lines().splitlines())
     ]
     parquet.write_table(pyarrow.Table.from_pylist(rows), "my pages.parquet")
-    for more in ((), ("--texts",)):
-        ran = run("groups", "--pairs", "my pages.parquet", *more)
+    commands = {
+        ("groups", "--pairs"): "signed.parquet",
+        ("groups", "--texts"): "documents.jsonl",
+        ("report",): "documents.jsonl",
+        ("advise", "sample"): "documents.jsonl",
+    }
+    for asked, output in commands.items():
+        ran = run(*asked, "my pages.parquet")
         assert ran.code == 2
         (command,) = hints(ran.err.replace(", and give that", ""))
-        assert command == ["sign", "my pages.parquet", "--output", "signed.parquet"]
-    assert run(*command).code == 0
-    assert run("groups", "--pairs", "signed.parquet").code == 0
+        assert command == ["sign", "my pages.parquet", "--output", output]
+        assert run(*command, "--overwrite").code == 0
+        assert run(*asked, output).code == 0
 
 
 def test_letters_of_a_first_run_that_stored_nothing_are_tried_as_that_run_would_have(run):
@@ -230,3 +240,21 @@ def test_every_command_takes_an_index_by_the_one_rule():
         else:
             assert not any("INDEX" in (one or "") for one in arguments), name
             assert has_option == any("--engine" in one.opts for one in parameters), name
+
+
+def test_the_commands_in_json_are_those_of_the_text(run, elsewhere):
+    said = run("search", "Страница", "--index", elsewhere, "--mode", "auto", *_WHERE, "--json").json()
+    (command,) = hints(said["dedup"]["mode_reason"])
+    assert command == ["setup", elsewhere, "--groups", *_WHERE]
+    assert run("setup", elsewhere, *_WHERE, "--field", "title").code == 0
+    poorer = run("backfill", elsewhere, *_WHERE, "--json").json()["stopped"]
+    assert poorer.count("--engine 'a folder' --config 'my settings.toml'") == 2
+    assert "`" not in poorer
+
+
+def test_a_run_that_the_index_ends_shows_the_whole_command(capsys):
+    ended = Summary("pages", "sf3", 2, 1, 0, 0, stopped="the index is gone: `shinglefold setup pages`")
+    _report(Invocation(json=True), ended, Hints("a folder"), "", ())
+    assert json.loads(capsys.readouterr().out)["stopped"] == (
+        "the index is gone: shinglefold setup pages --engine 'a folder'"
+    )

@@ -174,13 +174,17 @@ def test_what_folded_clients_do_is_noted_for_each_index_and_told(run):
     assert run("setup", "a", "--no-fold", "--gate", "none").code == 0
     assert "searches" not in run("stats", "a").out
     assert run("setup", "a", "--gate", "tag").code == 2
-    assert "--remove takes" in run("setup", "a", "--remove", "--no-fold").err
+    for more in (("--no-fold",), ("--priority", 5), ("--name", "x"), ("--shadow-templates",)):
+        assert "--remove takes" in run("setup", "a", "--remove", *more).err
+    removed = run("setup", "a", "b", "--remove", "--json").out.splitlines()
+    assert [json.loads(one)["done"] for one in removed] == [True, True]
 
 
 def test_what_shinglefold_stored_is_taken_away_and_documents_stay(run, site):
     kept = Path(".shinglefold/.backfill-pages-2-1-of-1.json")
     ours = Path(".shinglefold/.backfill-pages-1-of-1.json")
-    for file in (kept, ours):
+    beside = [Path(f".shinglefold/.regroup-pages.json{suffix}") for suffix in ("", ".plan", ".texts")]
+    for file in (kept, ours, *beside):
         file.write_text("{}")
     planned = run("setup", site, "--remove", "--dry-run")
     assert planned.code == 0
@@ -193,7 +197,7 @@ def test_what_shinglefold_stored_is_taken_away_and_documents_stay(run, site):
     done = run("setup", site, "--remove", "--requests-per-second", 40, "--json").json()
     assert monotonic() - begun >= 0.5
     assert (done["removed"], done["left"], done["done"]) == (20, 0, True)
-    assert (kept.exists(), ours.exists()) == (True, False)
+    assert (kept.exists(), ours.exists(), [*filter(Path.exists, beside)]) == (True, False, [])
     (found,) = run("stats", site, "--json").json()["indices"]
     assert (found["documents"], found["recipe"]) == (20, None)
     again = run("setup", site, "--remove")

@@ -119,3 +119,12 @@ def test_a_mistyped_field_of_languages_is_no_success(run, command, workers):
     ]
     path = _write("renamed.jsonl", {"id": "none", "body": _TEXT}, *renamed)
     assert run(command, path, "--language-field", "sprache", "--workers", workers).code == 0
+
+
+@pytest.mark.parametrize("option", [("--priority", "5"), ("--shadow-templates",)])
+def test_options_of_templates_are_refused_without_a_pattern(run, site, option):
+    ran = run("setup", "pages", *option)
+    assert (ran.code, f"{option[0]} is of index templates: name their indices by --pattern" in ran.err) == (
+        2,
+        True,
+    )

@@ -213,3 +213,57 @@ def test_a_memory_without_its_unit_is_refused(run, pages):
 def test_a_server_that_is_not_there_is_told_without_numbers(run):
     ran = run("stats", "--engine", "http://127.0.0.1:1")
     assert (ran.code, "Connection refused" in ran.err, "Errno" in ran.err) == (1, True, False)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("stats", "--engine", ""),
+        ("delete", "pages", "--yes", "--engine="),
+        ("index", "pages.jsonl", "--pipeline", ""),
+        ("index", "pages.jsonl", "--id-field", ""),
+        ("index", "pages.jsonl", "--field", "body", "--field", ""),
+        ("sign", "pages.jsonl", "-o", ""),
+        ("similar", "1", "--language", ""),
+        ("compare", "1", "1", "--index", ""),
+        ("search", "bridge", "--member-field", ""),
+        ("regroup", "pages", "--order", ""),
+        ("backfill", "pages", "--checkpoint", ""),
+        ("setup", "pages", "--languages", ""),
+    ],
+)
+def test_an_option_that_an_unset_variable_leaves_empty_is_refused(run, pages, command):
+    ran = run(*command)
+    option = next(word for word in reversed(command) if word.startswith("-")).rstrip("=")
+    assert (ran.code, f"error: {option} is empty: give it a value, or leave it out" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (("compare", "--text", "<p>one", "two", "--format", "html"), "--format"),
+        (("similar", "--text", "one two", "--encoding", "latin-1"), "--encoding"),
+        (("matches", "--text", "<p>one", "--format", "html"), "--format"),
+        (("index", "pages.jsonl", "--verbose"), "--verbose"),
+        (("index", "pages.jsonl", "--replay", "--dry-run"), "--dry-run"),
+    ],
+)
+def test_an_option_without_effect_is_refused(run, pages, command, option):
+    ran = run(*command)
+    assert (ran.code, option in ran.err, ran.out) == (2, True, "")
+
+
+@pytest.mark.parametrize("command", [("compare", "pages.jsonl", "pages.jsonl"), ("report", "pages.jsonl")])
+def test_a_page_that_is_a_folder_is_refused_before_the_work(run, pages, command):
+    Path("site").mkdir()
+    ran = run(*command, "--page", "site")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "error: --page site is a folder: name a file in it\n"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file_of_settings_or_json(run, pages):
+    Path("my.toml").write_text("workers = 1\n", "utf-8-sig")
+    Path("types.json").write_text('{"price": {"type": "float"}}', "utf-8-sig")
+    Path("pipeline.json").write_text('{"processors": [{"supershingle": {"fields": ["body"]}}]}', "utf-8-sig")
+    given = ("--config", "my.toml", "--mapping", "types.json", "--pipeline", "pipeline.json")
+    assert run("index", "pages.jsonl", *given).code == 0

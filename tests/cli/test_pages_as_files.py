@@ -66,3 +66,33 @@ def test_a_page_beside_an_index_of_other_fields_is_read_by_its_body(run, fields)
 def test_a_document_without_a_title_is_shown_by_its_id_once(run):
     for shown in (run("search", "bridge", "--show-duplicates").out, run("similar", "one.txt").out):
         assert shown.count("another.txt") == 1
+
+
+def test_the_text_of_a_document_in_a_file_is_what_an_index_reads(run):
+    page = {"id": "a", "title": "Bridge", "format": "html", "body": f"<p class=news>{_TEXT}</p>"}
+    Path("page.jsonl").write_text(json.dumps(page), "utf-8")
+    Path("text.txt").write_text(f"Bridge\n{_TEXT}", "utf-8")
+    assert run("index", "page.jsonl", "--passages").code == 0
+    assert run("compare", "page.jsonl", "text.txt", "--json").json()["same_text"] is True
+    assert run("similar", "page.jsonl", "--json").json()["matches"][0]["same_text"] is True
+    assert run("matches", "page.jsonl", "--json").json()["matches"][0]["share"] > 0.9
+
+
+@pytest.mark.parametrize("command", ["similar", "matches"])
+def test_a_document_in_a_file_is_read_by_the_fields_of_the_index(run, command):
+    Path("a.jsonl").write_text(json.dumps({"id": "a", "title": "Bridge", "content": _TEXT}), "utf-8")
+    assert run("index", "a.jsonl", "--field", "content", "--passages").code == 0
+    first = run(command, "a.jsonl", "--json").json()["matches"][0]
+    assert (first["_id"], first.get("same_text", True), first.get("share", 1)) == ("a", True, 1)
+
+
+def test_a_page_beside_an_index_of_titles_is_read_by_its_title(run):
+    Path("page.html").write_text(_PAGE, "utf-8")
+    assert run("index", "page.html", "--field", "title").code == 0
+    assert run("similar", "page.html", "--json").json()["matches"][0]["same_text"] is True
+
+
+def test_a_field_of_another_type_is_an_error_with_the_file(run):
+    Path("a.jsonl").write_text(json.dumps({"title": "Bridge", "body": {"text": _TEXT}}), "utf-8")
+    ran = run("compare", "a.jsonl", "a.jsonl")
+    assert (ran.code, "error: a.jsonl: " in ran.err) == (1, True)

@@ -5,6 +5,8 @@ import os
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from shinglefold.engines import open_engine
 
 
@@ -114,3 +116,25 @@ def test_more_workers_than_a_machine_can_start_are_refused(run):
     ran = run("groups", "x.jsonl", "--workers", 99_999_999_999)
     assert (ran.code, ran.out) == (2, "")
     assert "0<=x<=1024" in ran.err
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file whose first bytes can't be read")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("compare", "/proc/self/mem", "/proc/self/mem"),
+        ("similar", "/proc/self/mem"),
+        ("matches", "/proc/self/mem"),
+        ("groups", "/proc/self/mem", "--format", "jsonl"),
+        ("sign", "/proc/self/mem", "--format", "text"),
+        ("index", "/proc/self/mem", "--format", "jsonl"),
+    ],
+)
+def test_a_read_error_names_the_file(run, command):
+    Path("a.txt").write_text("The old bridge is closed until Monday because the river rises.")
+    assert run("index", "a.txt", "--passages", "--workers", 1).code == 0
+    ran = run(*command)
+    assert (ran.code, ran.err.splitlines()[-1]) == (
+        1,
+        "error: cannot read /proc/self/mem: Input/output error; check the file and its disk",
+    )

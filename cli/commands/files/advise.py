@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 _BAR = 40
+#: The most shingles and documents: any count that a computer holds.
+_MOST = 10**18
 
 
 def bars(points: Sequence[Point]) -> Iterator[str]:
@@ -54,7 +56,7 @@ def advise() -> None:
 )
 @click.option(
     "--shingles",
-    type=click.IntRange(2),
+    type=click.IntRange(2, _MOST),
     required=True,
     metavar="N",
     help="Distinct shingles that must get different fingerprints.",
@@ -148,7 +150,7 @@ _SHARE = NumberRange(0, 1, min_open=True, max_open=True)
     metavar="N",
     help="Instead of a resemblance: words that an editor replaces here and there …",
 )
-@click.option("--of", type=click.IntRange(2), metavar="N", help="… in a text of this many words.")
+@click.option("--of", type=click.IntRange(2, 10**9), metavar="N", help="… in a text of this many words.")
 @click.option(
     "--width",
     type=click.IntRange(1, 10),
@@ -165,7 +167,7 @@ _SHARE = NumberRange(0, 1, min_open=True, max_open=True)
 )
 @click.option(
     "--documents",
-    type=click.IntRange(2),
+    type=click.IntRange(2, _MOST),
     default=1_000_000,
     show_default=True,
     metavar="N",
@@ -217,7 +219,8 @@ def layout(
             raise click.UsageError(f"--changed {changed} --of {of}: nothing would be left")
         resemblance = resemblance_after(changed / of, words)
     needs = Requirements(**given) if resemblance is None else Requirements(resemblance=resemblance, **given)
-    preset, advice = _choose(needs, words, invocation.arguments)
+    closer = "raise --resemblance" if changed is None else "lower --changed"
+    preset, advice = _choose(needs, words, invocation.arguments, closer)
     widest = None if changed is None or of is None else width_for(changed / of, Requirements().resemblance)
     points = list(zip(*(column.tolist() for column in advice.curve()), strict=True))
     summary = _summary(preset, advice, words, needs.resemblance, widest)
@@ -241,8 +244,11 @@ def layout(
     return DONE
 
 
-def _choose(needs: "Requirements", width: int, arguments: Sequence[str]) -> tuple[str, "Advice"]:
+def _choose(needs: "Requirements", width: int, arguments: Sequence[str], closer: str) -> tuple[str, "Advice"]:
     """Return the preset that meets the requirements.
+
+    Args:
+        closer: the option that asks for pairs which are more alike.
 
     Raises:
         ConfigError: none does; the message has the command that asks for what one of them can do.
@@ -264,7 +270,7 @@ def _choose(needs: "Requirements", width: int, arguments: Sequence[str]) -> tupl
     raise ConfigError(
         f"no preset finds {1 - needs.miss:.2%} of the pairs at {needs.resemblance:.3g} with at most "
         f"{needs.strangers:g} strangers a document"
-        + (f". What presets do: {changed}" if changed else ": raise --resemblance")
+        + (f". What presets do: {changed}" if changed else f": {closer}")
     )
 
 

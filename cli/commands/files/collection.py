@@ -246,7 +246,7 @@ def _is_signed(sources: Sequence[str], field: str, reading: "ReadOptions", given
             raise InputError(f"cannot read {tables[0]}: no such file; check the path")
         raise ConfigError(
             f"{tables[0]}: no texts are read from Parquet here: make a file with "
-            f"{suggest('sign', tables[0], output='signed.parquet')}, and give that"
+            f"{suggest('sign', tables[0], output='documents.jsonl')}, and give that"
         )
     return are_signed(sources, field, reading) if given is None else given
 

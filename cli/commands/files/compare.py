@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.shared.command import DONE, Invocation, Name, command
+from shinglefold.cli.shared.command import DONE, Invocation, Name, command, given_options
 from shinglefold.cli.shared.definitions import (
     chosen_facts,
     chosen_scheme,
@@ -104,11 +104,9 @@ def compare(context: click.Context, /, **given: Any) -> int:  # noqa: ANN401 - a
         return _compare_files(
             context.obj, **{name: given[name] for name in given.keys() - {"index", "engine", "fields"}}
         )
-    source = click.core.ParameterSource.DEFAULT
-    for name in sorted(given.keys() - _OF_DOCUMENTS):
-        if context.get_parameter_source(name) is not source:
-            option = next(one for one in context.command.params if one.name == name).opts[0]
-            raise click.UsageError(f"--index compares documents as they are stored: leave {option} out")
+    typed = given_options(context)
+    if wrong := [typed[name] for name in given if name in typed.keys() - _OF_DOCUMENTS]:
+        raise click.UsageError(f"--index compares documents as they are stored: leave {wrong[0]} out")
     return _compare_documents(context.obj, **{name: given[name] for name in _OF_DOCUMENTS})
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shinglefold.cli.commands.files.collection import comparison_options, finish, open_collection
-from shinglefold.cli.shared.command import DONE, Invocation, Name, command
+from shinglefold.cli.shared.command import DONE, Invocation, Name, command, given_options
 from shinglefold.cli.shared.definitions import engine_option, title_field_option
 from shinglefold.cli.shared.next_commands import repeat_command
 from shinglefold.cli.shared.output import (
@@ -72,7 +72,7 @@ def report(context: click.Context, /, **given: Any) -> int:  # noqa: ANN401 - as
     """
     from shinglefold.grouping.report import ReportFields
 
-    what, default = given.pop("what"), click.core.ParameterSource.DEFAULT
+    what, typed = given.pop("what"), given_options(context)
     invocation: Invocation = context.obj
     check_page(given["page"], "--page", what)
     of_files = any(map(_is_source, what))
@@ -81,11 +81,10 @@ def report(context: click.Context, /, **given: Any) -> int:  # noqa: ANN401 - as
         raise click.UsageError(
             f"{what[0]!r} and {what[1]!r} are no files, and a report is of one index{folders}"
         )
-    for name in sorted({"engine"} if of_files else given.keys() - set(_OF_INDICES)):
-        if context.get_parameter_source(name) is not default:
-            option = next(one for one in context.command.params if one.name == name).opts[0]
-            reason = "files need no index" if of_files else f"{what[0]!r} is no file, but an index"
-            raise click.UsageError(f"{reason}: leave {option} out{'' if of_files else folders}")
+    refused = {"engine"} if of_files else given.keys() - set(_OF_INDICES)
+    if wrong := [typed[name] for name in given if name in refused & typed.keys()]:
+        reason = "files need no index" if of_files else f"{what[0]!r} is no file, but an index"
+        raise click.UsageError(f"{reason}: leave {wrong[0]} out{'' if of_files else folders}")
     fields = ReportFields(*(given.pop(name) for name in ("host_field", "date_field", "title_field")))
     page, most, engine = (given.pop(name) for name in ("page", "most", "engine"))
     if of_files:

@@ -173,8 +173,6 @@ def _check_output(
         if overwrite or restart:
             raise click.UsageError("--overwrite and --restart are of a file: name it with -o FILE")
         return
-    if not output:
-        raise ConfigError("-o is empty: name a file, or leave -o out for standard output")
     place = Path(output)
     if place.is_dir():
         raise ConfigError(f"{output} is a folder: name a file in it")

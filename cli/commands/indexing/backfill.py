@@ -84,9 +84,9 @@ def backfill(
             summary = run(opened, index, chosen, options, progress=progress_reporter(bar, "read"))
         texts = TextFields() if summary.stopped else text_fields(opened, target, index, chosen, recipe)
     if invocation.json:
-        write_json(summary.to_json())
+        write_json(target.hints.complete_json(summary.to_json()))
     else:
-        write_lines(_lines(summary))
+        write_lines(map(target.hints.complete, _lines(summary)))
     warn(texts.warnings)
     code = _exit_code(summary, invocation)
     return PARTLY if code == DONE and texts.misread else code

@@ -149,7 +149,8 @@ def _show(
     reasons: "list[str] | None" = None,
 ) -> None:
     if invocation.json:
-        write_json({**plan.to_json(), "deleted": deleted, "failures": reasons or []})
+        result = {**plan.to_json(), "deleted": deleted, "failures": reasons or []}
+        write_json(invocation.hints().complete_json(result))
         return
     more = ", …" if (plan.documents or 0) > len(plan.ids) else ""
     shown = f": {', '.join(plan.ids)}{more}" if plan.ids else ""

@@ -91,7 +91,7 @@ def doctor(
     found = replace(found, remarks=(*found.remarks, *leftovers_of_index(target)))
     if invocation.json:
         removed = {"removed": [place.to_json() for place in swept.removed], "reasons": swept.reasons}
-        write_json({**found.to_json(), **(removed if fix else {})})
+        write_json(target.hints.complete_json({**found.to_json(), **(removed if fix else {})}))
     else:
         lines = [*(_removed_lines(swept.removed) if fix else ()), *_lines(found, target, recipe)]
         write_lines(map(target.hints.complete, lines))

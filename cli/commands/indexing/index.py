@@ -54,6 +54,7 @@ from shinglefold.errors import ConfigError, EngineError, InputError
 
 if TYPE_CHECKING:
     from shinglefold.cli.commands.indexing.new_index import ReplacedIndex
+    from shinglefold.cli.shared.next_commands import Hints
     from shinglefold.cli.shared.recipe import Target
     from shinglefold.contracts.engine import Engine
     from shinglefold.grouping.numbering import Numbering
@@ -165,10 +166,10 @@ def index(
     from shinglefold.ingest.processors.texts import NeverDiffer
     from shinglefold.ingest.writing.target_index import rebuild
 
+    _check_options(dead_letters, replay=replay, recreate=recreate, dry_run=dry_run, verbose=verbose)
     target = invocation.target(index, engine, **flags)
-    settings = target.settings
     replaying = partial(replay_command, target)
-    _check_sources(invocation, sources, dead_letters, replay=replay, recreate=recreate)
+    _check_sources(invocation, sources, replay=replay)
     check_dead_letters(dead_letters, sources, replaying(dead_letters or ""))
     options = make_read_options(format, id_field, encoding, header, html)
     types = _field_types(target, mapping, recreate=recreate)
@@ -195,7 +196,7 @@ def index(
         facts=NeverDiffer.parse(recipe.never_differ).fields,
     )
     canonicalizer = chosen.tools.canonicalizer
-    load_lexicon(canonicalizer, settings)
+    load_lexicon(canonicalizer, target.settings)
     opened = open_engine(target.where, search_canonicalizer(recipe.scheme, canonicalizer))
     build = partial(
         _write_index,
@@ -211,7 +212,7 @@ def index(
         properties={**replaced.scope_properties, **types},
         dead_letters=sources[0] if replay else dead_letters,
         replayed=options if replay else None,
-        workers=settings.workers if workers is None else workers,
+        workers=target.settings.workers if workers is None else workers,
         routing_field=routing_field,
     )
     try:
@@ -223,12 +224,12 @@ def index(
         )  # fmt: skip
     finally:
         unclosed = _close(opened)
-    summary = replace(summary, stopped=summary.stopped or unclosed)
+    summary = replace(summary, stopped=target.hints.complete(summary.stopped or unclosed))
     # An interrupted run may have been learning a word.
     if not summary.stopped:
-        save_lexicon(canonicalizer, settings)
+        save_lexicon(canonicalizer, target.settings)
     if replay:
-        _report(invocation, summary, summary_lines(summary, target.hints, retry), ())
+        _report(invocation, summary, target.hints, retry, ())
         return exit_code(summary)
     summary = replace(
         summary,
@@ -241,14 +242,25 @@ def index(
         *id_warnings(invocation, watch),
         *(replaced.losses if summary.made else ()),
     ]
-    _report(invocation, summary, summary_lines(summary, target.hints, retry), warnings)
+    _report(invocation, summary, target.hints, retry, warnings)
     return index_exit_code(summary, watch, named=bool(target.fields))
 
 
-def _check_sources(
-    invocation: Invocation, sources: Sequence[str], dead_letters: str | None, *, replay: bool, recreate: bool
+def _check_options(
+    dead_letters: str | None, *, replay: bool, recreate: bool, dry_run: bool, verbose: bool
 ) -> None:
-    """Refuse an index that is named as the last source, and options that make no sense for dead letters."""
+    """Refuse options that make no sense together."""
+    if verbose and not dry_run:
+        raise click.UsageError("--verbose shows the steps of a dry run: add --dry-run, or leave it out")
+    if replay and dead_letters is not None:
+        raise click.UsageError("--replay keeps what fails again in its file: leave --dead-letters out")
+    if replay and (recreate or dry_run):
+        wrong = "--recreate" if recreate else "--dry-run"
+        raise click.UsageError(f"--replay adds to an index: leave {wrong} out")
+
+
+def _check_sources(invocation: Invocation, sources: Sequence[str], *, replay: bool) -> None:
+    """Refuse an index that is named as the last source, and several files of dead letters."""
     if not replay:
         name = printable(sources[-1])
         if len(sources) > 1 and not os.path.exists(name) and "." not in name and name != "-":
@@ -258,10 +270,6 @@ def _check_sources(
         return
     if len(sources) != 1 or sources[0] == "-":
         raise click.UsageError("--replay takes one dead-letter file")
-    if dead_letters is not None:
-        raise click.UsageError("--replay keeps what fails again in its file: leave --dead-letters out")
-    if recreate:
-        raise click.UsageError("--replay adds to an index: leave --recreate out")
 
 
 def _group_rules(verify: str | None, min_similarity: float | None, *, numbered: bool) -> "Rules":
@@ -421,11 +429,11 @@ def _close(engine: "Engine") -> str:
 
 
 def _report(
-    invocation: Invocation, summary: "Summary", lines: Iterable[str], warnings: Sequence[str]
+    invocation: Invocation, summary: "Summary", hints: "Hints", retry: str, warnings: Sequence[str]
 ) -> None:
     if invocation.json:
-        write_json({**summary.to_json(), "warnings": list(warnings)})
+        write_json(hints.complete_json({**summary.to_json(), "warnings": list(warnings)}))
     else:
-        for line in lines:
-            write_line(line)
+        for line in summary_lines(summary, hints, retry):
+            write_line(hints.complete(line))
     warn(warnings)

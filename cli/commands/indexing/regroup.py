@@ -104,9 +104,9 @@ def regroup(
                 report=lambda what, documents, share: bar(share, f"{what}: {documents:,}"),
             )
     if invocation.json:
-        write_json(summary.to_json())
+        write_json(target.hints.complete_json(summary.to_json()))
     else:
-        write_lines(_lines(summary))
+        write_lines(map(target.hints.complete, _lines(summary)))
     warn(texts.warnings)
     return _exit_code(summary, invocation)
 

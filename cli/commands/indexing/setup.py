@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shinglefold.cli.shared.command import DONE, PARTLY, Invocation, command
+from shinglefold.cli.shared.command import DONE, PARTLY, Invocation, command, given_options
 from shinglefold.cli.shared.definitions import (
     content_options,
     engine_option,
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from shinglefold.contracts.engine import Engine
     from shinglefold.maintenance.deletion import Removal
     from shinglefold.maintenance.setup import Plan
+
+#: The options that go with --remove, and those that need --pattern.
+_OF_REMOVAL = {"engine", "remove", "requests_per_second", "dry_run", "json", "config"}
+_OF_PATTERNS = ("priority", "shadow_templates")
 
 
 @command(
@@ -123,9 +127,9 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @preset_option
 @content_options
-@click.pass_obj
+@click.pass_context
 def setup(
-    invocation: Invocation,
+    context: click.Context,
     /,
     *,
     indices: tuple[str, ...],
@@ -162,16 +166,13 @@ def setup(
     from shinglefold.model.recipe import fingerprint_field, has_recipe, with_passages
     from shinglefold.registry import codes_with_any
 
+    invocation: Invocation = context.obj
     named = [code.strip() for code in (languages or "").split(",") if code.strip()]
     codes = tuple(named) if "all" in named or not named else codes_with_any(named) or ()
     target = invocation.target(indices[0] if indices else "", engine, languages=codes, **flags)
     if remove:
-        others = (*flags.values(), codes, patterns, dedup_field, seal, groups, keywords is not None, passages)
-        others += (fold is not None, gate)
-        return _remove_from_each(
-            invocation, target, indices, requests_per_second, dry_run, others=any(others)
-        )
-    _refuse_rate(target, requests_per_second)
+        return _remove_from_each(context, target, indices, requests_per_second, dry_run)
+    _refuse_without_effect(context, target, patterns, requests_per_second)
     target = _with_field(target, dedup_field)
     recipe = setup_recipe(target, invocation, indices, patterns, name, seal=seal)
     if "all" in codes:
@@ -201,7 +202,8 @@ def setup(
         if not dry_run:
             carry_out(opened, plan)
     if invocation.json:
-        write_json({**plan.to_json(), "fields": list(recipe.fields), "done": not dry_run})
+        done = {"fields": list(recipe.fields), "done": not dry_run}
+        write_json(target.hints.complete_json(plan.to_json() | done))
     else:
         write_lines(map(target.hints.complete, _lines(plan, recipe.fields, dry_run, target.hints)))
     warn(warnings)
@@ -220,31 +222,33 @@ def _with_field(target: "Target", dedup_field: str | None) -> "Target":
     return replace(target, settings=replace(target.settings, field=dedup_field, given=given))
 
 
-def _refuse_rate(target: "Target", rate: float) -> None:
+def _refuse_without_effect(
+    context: click.Context, target: "Target", patterns: Sequence[str], rate: float
+) -> None:
     if rate:
         raise click.UsageError(
             "setup reads no documents without --remove: leave --requests-per-second out; for fingerprints: "
             f"{target.command('backfill', requests_per_second=f'{rate:g}')}"
         )
+    wrong = [one for name, one in given_options(context).items() if name in _OF_PATTERNS]
+    if wrong and not patterns:
+        raise click.UsageError(f"{wrong[0]} is of index templates: name their indices by --pattern")
 
 
 def _remove_from_each(
-    invocation: Invocation,
-    target: "Target",
-    indices: Sequence[str],
-    rate: float,
-    dry_run: bool,
-    *,
-    others: bool,
+    context: click.Context, target: "Target", indices: Sequence[str], rate: float, dry_run: bool
 ) -> int:
-    if not indices or others:
+    if not indices or given_options(context).keys() - _OF_REMOVAL:
         raise click.UsageError(
             "--remove takes an INDEX, and besides it only --engine, --requests-per-second and --dry-run"
         )
-    return max([_remove(invocation, replace(target, index=name), rate, dry_run) for name in indices])
+    # Of several indices each is one line of JSON, as one of them may fail.
+    indent = None if len(indices) > 1 else 2
+    each = [replace(target, index=name) for name in indices]
+    return max([_remove(context.obj, one, rate, dry_run, indent) for one in each])
 
 
-def _remove(invocation: Invocation, target: "Target", rate: float, dry_run: bool) -> int:
+def _remove(invocation: Invocation, target: "Target", rate: float, dry_run: bool, indent: int | None) -> int:
     """Take away what shinglefold stored with an index, and print it."""
     from shinglefold.api.index_recipe import open_to_write
     from shinglefold.cli.shared.maintenance import checkpoint_path
@@ -253,8 +257,8 @@ def _remove(invocation: Invocation, target: "Target", rate: float, dry_run: bool
 
     path = checkpoint_path(target, "backfill")
     name = re.escape(path.stem.removeprefix(".backfill-"))
-    ours = re.compile(rf"\.(backfill|regroup)-{name}(-\d+-of-\d+)?\.json")
-    files = sorted(file for file in path.parent.glob(".*.json") if ours.fullmatch(file.name))
+    ours = re.compile(rf"\.(backfill|regroup)-{name}(-\d+-of-\d+)?\.json(\.plan|\.texts)?")
+    files = sorted(file for file in path.parent.glob(".*.json*") if ours.fullmatch(file.name))
     counts = RemovalCounts()
     with closing(open_to_write(target.where, target.index)) as opened:
         names = dict.fromkeys([target.index, *opened.all_mappings(target.index)])
@@ -274,7 +278,7 @@ def _remove(invocation: Invocation, target: "Target", rate: float, dry_run: bool
             "left": counts.left,
             "done": not (dry_run or plan.problems or counts.left),
         }
-        write_json(result)
+        write_json(target.hints.complete_json(result), indent)
     else:
         write_lines(map(printable, _removal_lines(plan, [*map(str, files)], target.hints)))
         write_lines([f"{id_}: {reason}" for id_, reason in counts.reasons.items()])

@@ -64,7 +64,7 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
         recipes = [one.info for one in found if one.recipe]
         leftovers = list(leftover_warnings(opened, recipes, target.hints)) if index == "*" else []
     if invocation.json:
-        write_json({"indices": [one.to_json() for one in found]})
+        write_json(target.hints.complete_json({"indices": [one.to_json() for one in found]}))
     else:
         _print(found, index, target.hints)
     for one in found:

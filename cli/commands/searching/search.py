@@ -255,13 +255,13 @@ def search(
             on_trouble="raise",
         )
         found = folded.search(index, body, chosen)
+    if reason := found.get("dedup", {}).get("mode_reason"):
+        found["dedup"]["mode_reason"] = target.hints.complete(reason)
     if invocation.json:
         write_json(found)
     else:
         # A point in time of the embedded engine ends with the command.
         renew = not is_server(target.where)
-        if reason := found.get("dedup", {}).get("mode_reason"):
-            found["dedup"]["mode_reason"] = target.hints.complete(reason)
         print_page(
             make_console(), found, start, show_duplicates, next_page(invocation.arguments, found, renew)
         )

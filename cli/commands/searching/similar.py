@@ -79,11 +79,13 @@ def similar(
     several of the indices searched have the id, INDEX/ID names one. The most alike come first.
     """
     from shinglefold.cli.shared.open_index import open_store, same_id, seal_of_index, stored_hit
-    from shinglefold.cli.shared.sources import text_as_indexed
+    from shinglefold.cli.shared.sources import refuse_options_of_files, text_as_indexed
     from shinglefold.rerank.similar import SimilarSearch
 
     if by_id and text:
         raise click.UsageError("--id and --text exclude each other")
+    if text:
+        refuse_options_of_files(kind, encoding)
     if not what and not text:
         raise click.UsageError("what is given is empty: name an id, a file, or - for standard input")
     is_text = text or what == "-" or (not by_id and _is_readable(what))
@@ -244,9 +246,15 @@ def matches(
     """
     from shinglefold.canon import Canonicalizer
     from shinglefold.cli.shared.open_index import open_store, seal_of_index
-    from shinglefold.cli.shared.sources import check_language, read_text
+    from shinglefold.cli.shared.sources import (
+        check_language,
+        refuse_options_of_files,
+        text_as_indexed,
+    )
     from shinglefold.rerank.matching import MatchOptions, MatchSearch
 
+    if text:
+        refuse_options_of_files(kind, encoding)
     if text and not what.strip():
         raise click.UsageError("there is no text: --text wants it in the place of the file")
     target = invocation.target(index, engine)
@@ -258,7 +266,7 @@ def matches(
                 f"{target.setup_and_backfill(passages=True)}"
             )
         terms = filter_queries(store, index, filters)
-        wanted = what if text else read_text(what, kind, encoding)
+        wanted = what if text else text_as_indexed(what, kind, encoding, store.recipe)
         seal = seal_of_index(target, store.recipe)
         search = MatchSearch(store.engine, Canonicalizer.of(store.scheme), language=language, seal=seal)
         options = MatchOptions(min_share=min_share, size=size, filters=terms, source=SHOWN)
