@@ -17,6 +17,7 @@ from shinglefold.rerank.index_fields import (
     SchemeOf,
     check_fields,
     check_scopes,
+    unlike_dates,
     unreadable_dates,
 )
 from shinglefold.rerank.request.arguments import check_search_arguments
@@ -115,6 +116,8 @@ class SimilarSteps(Generic[Driven]):
         decision = CandidateDecision(scheme, chosen.folding(verify), recipe.field, self._seal, stage)
         read = decisive_fields(recipe.field, chosen.scope)
         near = [scope.field for scope in chosen.scope if scope.within is not None]
+        for error in unlike_dates(recipe.mappings, near).values():
+            raise error
         dates = unreadable_dates(recipe.mappings.values(), near)
         fetched = {"_source": False, "docvalue_fields": with_doc_values({}, read, dates)}
         numbers = self._engine.can.seq_no
