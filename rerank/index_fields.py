@@ -200,13 +200,48 @@ def unreadable_dates(several: Iterable[Mappings], names: Iterable[str]) -> froze
     A field that is of another type in one of the indices is left out: it takes no format of dates.
     """
     mappings = list(several)
-    return frozenset(name for name in names if _is_unreadable_date(mappings, name))
+    dates = (name for name in names if any(_is_unreadable_date(one, name) for one in mappings))
+    return frozenset(name for name in dates if not any(_is_no_date(one, name) for one in mappings))
 
 
-def _is_unreadable_date(several: Sequence[Mappings], name: str) -> bool:
-    found = [one[1] for mappings in several if (one := definition_of(mappings, name)) is not None]
-    formats = {one.get("format") for one in found}
-    return all(one.get("type") in _DATES for one in found) and not formats <= set(_READABLE)
+def unlike_dates(mappings: Mapping[str, Mappings], names: Iterable[str]) -> dict[str, ConfigError]:
+    """Return an error for each field that is a date with a format in one index, and no date in another.
+
+    Doc values of both can't be read as ISO 8601 by one search.
+
+    Args:
+        mappings: those of each index, by its name.
+    """
+    found: dict[str, ConfigError] = {}
+    for name in names:
+        dates = [index for index, one in mappings.items() if _is_unreadable_date(one, name)]
+        others = [index for index, one in mappings.items() if _is_no_date(one, name)]
+        if dates and others:
+            found[name] = ConfigError(
+                f"{name!r} is a date with a format in the index {dates[0]!r} and no date in {others[0]!r}, "
+                "so that its dates can't be compared: map it alike, or search the indices one by one"
+            )
+    return found
+
+
+def _is_unreadable_date(mappings: Mappings, name: str) -> bool:
+    found = _own_definition(mappings, name) or {}
+    kind, form = found.get("type"), found.get("format")
+    # Those of milliseconds have a fraction.
+    readable = form in _READABLE and (kind, form) != ("date_nanos", "epoch_millis")
+    return kind in _DATES and not readable
+
+
+def _is_no_date(mappings: Mappings, name: str) -> bool:
+    found = _own_definition(mappings, name)
+    return found is not None and found.get("type") not in _DATES
+
+
+def _own_definition(mappings: Mappings, name: str) -> Mappings | None:
+    """Return the definition of a field; a runtime field hides others of its name."""
+    runtime: Mapping[str, Mappings] = mappings.get("runtime") or {}
+    found = definition_of(mappings, name)
+    return runtime.get(name) or (None if found is None else found[1])
 
 
 def paths(mappings: Mapping[str, Any], prefix: str = "") -> Iterable[str]:

@@ -45,6 +45,7 @@ from shinglefold.rerank.index_fields import (
     mappings_of_each,
     named_fields,
     text_fields_of,
+    unlike_dates,
     unreadable_dates,
 )
 from shinglefold.rerank.request.arguments import key_name, skips_exactly, sort_keys
@@ -92,6 +93,7 @@ class IndexFacts:
     ``settled``: whether the mappings were just read again, so that hits contradict nothing.
     ``inexact``: sort keys by which servers may skip hits, of those that searches had.
     ``dates``: those of ``fields`` that are dates in a format that folding can't read.
+    ``unlike_dates``: errors for those that are dates so in one index and no dates in another, by name.
     ``pipeline``: the default search pipeline of the index; {} if there is none, or it can't be read.
     """
 
@@ -106,6 +108,7 @@ class IndexFacts:
     signing: Sequence[Mappings] = ()
     inexact: set[str] = field(default_factory=set)
     dates: frozenset[str] = frozenset()
+    unlike_dates: Mapping[str, ConfigError] = field(default_factory=dict)
     pipeline: Mapping[str, Any] = field(default_factory=dict)
     read: float = field(default_factory=monotonic)
     settled: bool = False
@@ -193,7 +196,7 @@ class IndexKnowledge:
 
         Raises:
             Unfoldable: no hit of the index could fold.
-            ConfigError: an option names a field that no index has.
+            ConfigError: an option names a field that no index has, or whose dates can't be compared.
         """
         known = self._facts.get(str(index))
         if known is None or renew or not self._is_valid(known, options, body):
@@ -202,6 +205,8 @@ class IndexKnowledge:
                 known.seen |= before.seen
             self._facts.put(str(index), known)
         _check_keywords_of(known, options)
+        if unlike := sorted(options.date_fields & known.unlike_dates.keys()):
+            raise copy(known.unlike_dates[unlike[0]])
         return known
 
     def scheme_of(self, index: str | None) -> Scheme | None:
@@ -265,6 +270,7 @@ class IndexKnowledge:
             # The types of other sort keys may have changed.
             facts.fields = {name for name in facts.fields if not name.startswith(_SORT)} | sort_name(body)
             facts.dates = unreadable_dates(found.values(), facts.fields)
+            facts.unlike_dates = unlike_dates(found, facts.fields)
             facts.inexact = set() if _skips_exactly(found, body) else sort_name(body)
         return facts
 

@@ -20,9 +20,11 @@ Session = Any
 Batch = Any
 
 _FOR = "working on Spark"
-#: Suffixes of JSON lines, of compressed files, and of files that are neither JSON lines nor Parquet.
-_JSON, _PACKED = (".jsonl", ".ndjson", ".json"), (".gz", ".bz2", ".zst", ".xz", ".zip")
-_OTHER = (".csv", ".tsv", ".txt", ".html", ".htm", ".xml", ".avro", ".orc", ".md", ".tar", ".7z")
+#: Suffixes of JSON lines, of compressed files that Spark reads, of those that it reads as they are, and of
+#: files that are neither JSON lines nor Parquet.
+_JSON, _PACKED = (".jsonl", ".ndjson", ".json"), (".gz", ".bz2", ".zst")
+_UNREAD = (".xz", ".zip", ".7z", ".rar", ".tar", ".tgz")
+_OTHER = (".csv", ".tsv", ".txt", ".html", ".htm", ".xml", ".avro", ".orc", ".md")
 #: How many file names of a source are checked; each takes a millisecond.
 _LOOKED_AT = 1_000
 #: Options for a Spark that runs on this machine only: other machines can't connect.
@@ -121,10 +123,12 @@ def _format(name: str) -> str:
     Raises:
         ConfigError: the suffix is that of another format.
     """
-    bare = name.lower()
-    packed = next((one for one in _PACKED if bare.endswith(one)), "")
-    if bare.removesuffix(packed).endswith(_JSON):
+    packed = next((one for one in _PACKED if name.lower().endswith(one)), "")
+    bare = name.lower().removesuffix(packed)
+    if bare.endswith(_JSON):
         return "json"
+    if bare.endswith(_UNREAD):
+        raise ConfigError(f"Spark does not read the compression of {name}: decompress it, or use gzip")
     if packed or bare.endswith(_OTHER):
         raise ConfigError(
             f"{name} is neither Parquet nor JSON lines by its name: make JSON lines of it with "

@@ -13,7 +13,7 @@ from shinglefold.ingest.fingerprinter import UnstoredFingerprint
 from shinglefold.model.scheme import Scheme
 from shinglefold.offline.sign.parquet import print_type
 from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, SignTally
-from shinglefold.offline.spark.session import Batch, Frame, columns_of
+from shinglefold.offline.spark.session import Batch, Frame, columns_of, sql
 from shinglefold.sketch.minhash import to_keywords
 
 #: The names of the added columns, and the types of the fingerprint and of ``beside``.
@@ -47,9 +47,12 @@ def sign(documents: Frame, scheme: Scheme, options: SignOptions, *, beside: bool
         columns_of(documents, heads)
     bare = _bare(documents, options.target)
     types = {options.target: PRINT, **({BESIDE: _BESIDE} if beside else {}), PROBLEM: "string"}
-    own = [f"`{field.name}` {field.dataType.simpleString()}" for field in bare.schema.fields]
-    schema = ", ".join([*own, *(f"`{name}` {kind}" for name, kind in types.items())])
-    return bare.mapInArrow(_Sign(scheme, options, beside), schema)
+    struct = sql().types.StructType
+    added = struct.fromDDL(", ".join(f"`{name}` {kind}" for name, kind in types.items()))
+    schema = struct([*bare.schema.fields, *added.fields])
+    # Spark takes a dot in the name of a column for one of a field in it.
+    numbered = bare.toDF(*map(str, range(len(bare.columns))))
+    return numbered.mapInArrow(_Sign(scheme, options, beside, tuple(bare.columns)), schema)
 
 
 def _bare(documents: Frame, target: str) -> Frame:
@@ -79,10 +82,12 @@ class _Sign:
     scheme: Scheme
     options: SignOptions
     beside: bool
+    columns: tuple[str, ...]
 
     def __call__(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         signer = _signer(self.scheme, self.options)
-        for whole in batches:
+        for numbered in batches:
+            whole = numbered.rename_columns(self.columns)
             for begin in range(0, whole.num_rows, _ROWS):
                 yield self._signed(signer, whole.slice(begin, _ROWS))
 

@@ -18,6 +18,7 @@ from shinglefold.rerank.index_fields import (
     check_dates,
     check_fields,
     check_scopes,
+    unlike_dates,
     unreadable_dates,
 )
 from shinglefold.rerank.request.arguments import check_search_arguments
@@ -117,6 +118,8 @@ class SimilarSteps(Generic[Driven]):
             )
         decision = CandidateDecision(scheme, chosen.folding(verify), recipe.field, self._seal, stage)
         read = decisive_fields(recipe.field, chosen.scope)
+        for error in unlike_dates(recipe.mappings, near).values():
+            raise error
         dates = unreadable_dates(recipe.mappings.values(), near)
         fetched = {"_source": False, "docvalue_fields": with_doc_values({}, read, dates)}
         numbers = self._engine.can.seq_no

@@ -198,7 +198,7 @@ class Hits:
             (hit,) = hits(engine.search(index, bare))
             assert hit["fields"] == wanted
             assert not hit.keys() & {"_id", "_source"}
-            several = ["shelf", "pages", "price", "lent", "title.exact"]
+            several = ["shelf", "pages", "price", "lent", "title.exact", "printed", "posted"]
             body = {"query": {"ids": {"values": ["b"]}}, "docvalue_fields": several}
             assert hits(engine.search(index, body))[0]["fields"] == {
                 "shelf": ["north", "old"],
@@ -206,6 +206,8 @@ class Hits:
                 "price": [1.5],
                 "lent": [False],
                 "title.exact": ["mountain birds"],
+                "printed": ["2024-02-15T12:00:00.000Z"],
+                "posted": ["1704067200001"],
             }
 
     def test_missing_fields_are_left_out(self, engine: Engine) -> None:

@@ -17,6 +17,7 @@ MAPPINGS: Mapping[str, Any] = {
         "price": {"type": "double"},
         "lent": {"type": "boolean"},
         "printed": {"type": "date"},
+        "posted": {"type": "date", "format": "epoch_millis"},
         "_dedup": {
             "properties": {
                 "scheme": {"type": "keyword"},
@@ -52,6 +53,7 @@ def document(number: int) -> dict[str, Any]:
         "price": 1.5 * number,
         "lent": number > 3,
         "printed": f"2024-0{number + 1}-15T12:00:00Z",
+        "posted": 1_704_067_200_000 + number,
         "_dedup": {
             "scheme": "sf1-kit",
             "shingles": 40 + number,

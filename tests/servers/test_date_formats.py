@@ -9,16 +9,20 @@ from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
 
-#: Formats, and what documents have for the first, the fourth and the tenth of January.
+#: Mappings, and what documents have for the first, the fourth and the tenth of January.
 DAYS = {
-    "plain": (None, ("2026-01-01", "2026-01-04", "2026-01-10")),
-    "german": ("dd.MM.yyyy", ("01.01.2026", "04.01.2026", "10.01.2026")),
-    "seconds": ("epoch_second", (1767225600, 1767484800, 1768003200)),
+    "plain": ({}, ("2026-01-01", "2026-01-04", "2026-01-10")),
+    "german": ({"format": "dd.MM.yyyy"}, ("01.01.2026", "04.01.2026", "10.01.2026")),
+    "seconds": ({"format": "epoch_second"}, (1767225600, 1767484800, 1768003200)),
     "mixed": (
-        "yyyy-MM-dd HH:mm:ss||yyyy-MM-dd||epoch_millis",
+        {"format": "yyyy-MM-dd HH:mm:ss||yyyy-MM-dd||epoch_millis"},
         ("2026-01-01", "2026-01-04 10:00:00", 1768003200000),
     ),
-    "basic": ("basic_date", ("20260101", "20260104", "20260110")),
+    "nanos": (
+        {"type": "date_nanos", "format": "epoch_millis"},
+        ("1767225600000.5", "1767484800000.5", "1768003200000.5"),
+    ),
+    "basic": ({"format": "basic_date"}, ("20260101", "20260104", "20260110")),
 }
 
 
@@ -27,8 +31,8 @@ def dated(engine, shared_index):
     """An index with three copies of different days."""
     made = mappings(SCHEME)
     made["properties"] |= {"number": {"type": "integer"}}
-    for name, (form, _) in DAYS.items():
-        made["properties"][name] = {"type": "date"} | ({"format": form} if form else {})
+    for name, (mapping, _) in DAYS.items():
+        made["properties"][name] = {"type": "date", **mapping}
     index = shared_index(made, {"number_of_shards": 1, "number_of_replicas": 0})
     stored = fingerprint_of(spec_of(8)).to_field()
     actions = [
@@ -65,6 +69,22 @@ def test_dates_of_any_format_fold_by_their_time(engine, dated, name):
     assert shown["hits"]["hits"][0]["fields"] == {name: [engine_value(engine, dated, name)]}
     options = SimilarOptions(scope=(Scope.parse(f"{name}:4d"),))
     assert [one.id for one in SimilarSearch(engine).find(dated, "0", options).matches] == ["1"]
+
+
+@pytest.mark.parametrize("kind", ["keyword", "long"])
+def test_dates_of_a_format_are_not_compared_with_values_of_another_type(engine, dated, shared_index, kind):
+    made = mappings(SCHEME)
+    made["properties"] |= {"number": {"type": "integer"}, "seconds": {"type": kind}, "plain": {"type": kind}}
+    both = f"{dated},{shared_index(made, {'number_of_shards': 1, 'number_of_replicas': 0})}"
+    search, body = FoldedSearch(engine, SCHEME), {"sort": ["number"], "size": 5}
+    assert groups(search.search(both, body, FoldOptions.parse({"scope": "plain:4d"}))) == [["0", "1"], ["2"]]
+    assert groups(search.search(both, body, FoldOptions.parse({"scope": "seconds"}))) == [["0"], ["1"], ["2"]]
+    for options in ({"scope": "seconds:4d"}, {"representative": "newest:seconds"}):
+        with pytest.raises(ConfigError, match=f"'seconds' is a date with a format in the index '{dated}'"):
+            search.search(both, body, FoldOptions.parse(options))
+    options = SimilarOptions(scope=(Scope.parse("seconds:4d"),))
+    with pytest.raises(ConfigError, match="map it alike, or search the indices one by one"):
+        SimilarSearch(engine).find(both, "0", options)
 
 
 def engine_value(engine, index, name):

@@ -352,7 +352,8 @@ def _field(path: str, source: str, definition: Mapping[str, Any], column: str) -
     kind = TYPES[definition["type"]]
     make = partial(Field, path, source, definition["type"], kind, column)
     doc_values = definition.get("doc_values", definition["type"] not in ("binary", "text"))
-    return make(doc_values, definition.get("ignore_above", 2**31))
+    milliseconds = definition.get("format") == "epoch_millis"
+    return make(doc_values, definition.get("ignore_above", 2**31), milliseconds)
 
 
 def _columns(

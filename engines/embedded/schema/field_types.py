@@ -133,7 +133,7 @@ class Field:
     """A field, by its path in queries.
 
     ``source`` is its path in the document, which differs from ``path`` for multi-fields. ``column`` is its
-    tantivy field, empty if it is only stored.
+    tantivy field, empty if it is only stored. ``milliseconds``: dates are returned as numbers, not as ISO.
     """
 
     path: str
@@ -143,6 +143,7 @@ class Field:
     column: str
     doc_values: bool = True
     ignore_above: int = 2**31
+    milliseconds: bool = False
 
     @property
     def searched_only(self) -> bool:

@@ -113,7 +113,8 @@ def _doc_values(field: Field, values: list[Any]) -> list[Any]:
         texts = {value if type(value) is str else json.dumps(value) for value in values}
         return sorted(text for text in texts if len(text) <= field.ignore_above)
     if field.kind is FieldKind.DATE:
-        return [format_date(moment) for moment in sorted(parse_date(value).first for value in values)]
+        moments = sorted(parse_date(value).first for value in values)
+        return [str(moment) if field.milliseconds else format_date(moment) for moment in moments]
     numbers = sorted(number for value in values if (number := to_index(field, value)) is not None)
     return [number == 1 for number in numbers] if field.kind is FieldKind.BOOLEAN else numbers
 

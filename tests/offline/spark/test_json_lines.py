@@ -58,6 +58,26 @@ def test_a_file_of_another_kind_is_refused_with_a_command(run, pages, tmp_path, 
     assert not (tmp_path / "signed").exists()
 
 
+@pytest.mark.parametrize("name", ["pages.jsonl.xz", "pages.jsonl.zip", "pages.tar.gz"])
+def test_compressed_files_that_spark_reads_as_they_are_are_refused(run, pages, tmp_path, name):
+    (tmp_path / "pages" / name).write_bytes(b"PK")
+    code, _, err = run("sign", "pages", "-o", "signed")
+    assert code == 2
+    assert "Spark does not read the compression of" in err
+    assert f"{name}: decompress it, or use gzip" in err
+
+
+def test_fields_of_any_name_are_kept(run, tmp_path):
+    odd = {"user.name": "a", "a`b": "c", "meta": {"content-type": "text/html", "a b": {"c:d": 1}}}
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "a.jsonl").write_text(json.dumps({"id": "1", "body": "A bridge is closed"} | odd))
+    code, _, err = run("sign", "pages", "-o", "signed")
+    assert code == 0, err
+    (row,) = pq.read_table(tmp_path / "signed").to_pylist()
+    assert {name: row[name] for name in odd} == odd
+    assert row["_dedup"]["digest"]
+
+
 def test_parquet_and_json_lines_are_no_one_source(run, pages, tmp_path):
     code, _, err = run("sign", "pages", "pages.parquet", "-o", "signed")
     assert (code, "give each kind to a job of its own" in err) == (2, True)

@@ -92,7 +92,8 @@ public final class Bodies {
         }
         if (plan.whole()) {
             shownParts(plan.source(), source);
-            plan.fields().stream().filter(field -> !plan.wantsDocValues(field)).forEach(source::docValueField);
+            plan.fields().stream().filter(field -> !plan.wantsDocValues(field))
+                .forEach(field -> source.docValueField(field, plan.format(field)));
             if (plan.needsSupershingles() && !plan.wants(plan.supershingles())) {
                 source.fetchField(plan.supershingles());
             }
@@ -105,7 +106,7 @@ public final class Bodies {
             // Without ids, which engines keep with the sources: that takes a third of the time.
             source.fetchSource(false).storedFields(List.of("_none_"));
         }
-        plan.fields().forEach(source::docValueField);
+        plan.fields().forEach(field -> source.docValueField(field, plan.format(field)));
         source.docValueField(Plan.SEQ_NO);
     }
 

@@ -153,7 +153,7 @@ public final class Folder {
 
     /** Begins again with hits that come with everything, so that none needs to be found again. */
     private SearchResponse readCompletely() {
-        String form = Plan.otherForm(plan().source(), plan().fields());
+        String form = Plan.otherForm(plan().source(), plan().fields(), plan().dates());
         if (form != null) {
             throw new IllegalStateException("sequence numbers did not identify them, and the request has " + form);
         }

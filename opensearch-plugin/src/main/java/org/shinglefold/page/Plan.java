@@ -20,6 +20,7 @@ import org.shinglefold.fold.Scheme;
  * @param original the request without our options
  * @param options how to fold
  * @param scheme the scheme to fold by; null if the hits can't be folded
+ * @param dates the fields whose dates are read as ISO 8601, not in the format of their mappings
  * @param reason why the hits can't be folded; empty if they can
  * @param shards how many shards are searched
  * @param most the most hits that the indices return at a time
@@ -31,6 +32,7 @@ public record Plan(
     SearchRequest original,
     FoldOptions options,
     Scheme scheme,
+    Set<String> dates,
     String reason,
     int shards,
     int most,
@@ -40,6 +42,8 @@ public record Plan(
 ) {
     /** The number of a document's last change; with it an order is total within a shard. */
     static final String SEQ_NO = "_seq_no";
+    /** The format of dates as ISO 8601. */
+    public static final String ISO_DATE = "strict_date_time";
     private static final int USUAL_SIZE = 10, MOST_TIED = 1000;
 
     /** Returns a plan to return the engine's own page. */
@@ -47,7 +51,7 @@ public record Plan(
         SearchRequest original, FoldOptions options, String scheme, String reason, TaskId task
     ) {
         Scheme none = scheme.isEmpty() ? null : new Scheme(scheme, "", 0, 0, 0, 0, 0, 0, "");
-        return new Plan(original, options, none, reason, 0, 0, true, false, task);
+        return new Plan(original, options, none, Set.of(), reason, 0, 0, true, false, task);
     }
 
     /** Returns whether the hits can be folded. */
@@ -62,12 +66,12 @@ public record Plan(
 
     /** Returns the same plan, with hits read completely. */
     Plan completely() {
-        return new Plan(original, options, scheme, reason, shards, most, true, false, task);
+        return new Plan(original, options, scheme, dates, reason, shards, most, true, false, task);
     }
 
     /** Returns the same plan, with all windows folded here. */
     Plan here() {
-        return new Plan(original, options, scheme, reason, shards, most, whole, false, task);
+        return new Plan(original, options, scheme, dates, reason, shards, most, whole, false, task);
     }
 
     /** Returns the most hits that are read; one more may be requested. */
@@ -117,6 +121,11 @@ public record Plan(
         return new ArrayList<>(fields);
     }
 
+    /** Returns the format in which the doc values of a field are read; null for that of its mapping. */
+    String format(String field) {
+        return dates.contains(field) ? ISO_DATE : null;
+    }
+
     String digest() {
         return scheme.field() + ".digest";
     }
@@ -143,12 +152,13 @@ public record Plan(
      * Returns what gives a field that folding reads another form, where each hit comes with all that the request
      * returns; null if nothing does.
      */
-    public static String otherForm(SearchSourceBuilder source, List<String> read) {
+    public static String otherForm(SearchSourceBuilder source, List<String> read, Set<String> dates) {
         List<FieldAndFormat> shown = new ArrayList<>();
         shown.addAll(source.docValueFields() == null ? List.of() : source.docValueFields());
         shown.addAll(source.fetchFields() == null ? List.of() : source.fetchFields());
         for (String name : read) {
-            if (shown.stream().anyMatch(one -> one.format != null && Regex.simpleMatch(one.field, name))) {
+            boolean own = dates.contains(name);
+            if (shown.stream().anyMatch(one -> (own || one.format != null) && Regex.simpleMatch(one.field, name))) {
                 return "a format of [" + name + "], which folding reads, where hits come whole";
             }
             if (computes(source, name)) {

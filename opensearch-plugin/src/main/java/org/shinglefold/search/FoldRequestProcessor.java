@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.core.tasks.TaskId;
 import org.opensearch.search.SearchExtBuilder;
@@ -109,14 +110,17 @@ final class FoldRequestProcessor extends AbstractProcessor
                 RequestCheck.checkSupershingles(request.source());
             }
             List<String> fields = Plan.fields(known.scheme(), options);
+            Set<String> dates = RequestCheck.isoDates(options, known.mappings());
             boolean whole = RequestCheck.needsWholeHits(request.source());
             if (whole) {
-                RequestCheck.checkForms(request.source(), fields);
+                RequestCheck.checkForms(request.source(), fields, dates);
             }
             // Of sorted hits the scores come with the fetch.
             boolean onShard = known.shards() == 1 && !request.source().trackScores()
                 && !(whole && RequestCheck.showsFields(request.source(), fields));
-            return new Plan(request, options, known.scheme(), "", known.shards(), known.most(), whole, onShard, task);
+            return new Plan(
+                request, options, known.scheme(), dates, "", known.shards(), known.most(), whole, onShard, task
+            );
         } catch (IndexFacts.Unfoldable trouble) {
             return Plan.unfolded(request, options, scheme, trouble.getMessage(), task);
         }

@@ -32,7 +32,8 @@ record Mapping(String index, Map<String, Object> source, Scheme scheme, String p
         "strict_date_optional_time||epoch_millis", "epoch_millis"
     );
 
-    /** Formats of dates that are read: ISO 8601, or milliseconds since 1970. */
+    private static final Set<Object> DATES = Set.of("date", "date_nanos");
+    /** Formats of dates that are read as they are: ISO 8601, or milliseconds since 1970. */
     private static final Set<Object> READABLE = Set.of(
         "strict_date_optional_time||epoch_millis", "strict_date_optional_time",
         "strict_date_optional_time_nanos||epoch_millis", "epoch_millis"
@@ -122,7 +123,14 @@ record Mapping(String index, Map<String, Object> source, Scheme scheme, String p
     boolean isUnreadableDate(String name) {
         Map<String, Object> found = definition(name).orElse(Map.of());
         Object format = found.get("format");
-        return String.valueOf(found.get("type")).startsWith("date") && format != null && !READABLE.contains(format);
+        // Those of milliseconds have a fraction.
+        boolean fraction = "date_nanos".equals(found.get("type")) && "epoch_millis".equals(format);
+        return !isNoDate(name) && format != null && (fraction || !READABLE.contains(format));
+    }
+
+    /** Returns whether a field is mapped, and as another type than a date. */
+    boolean isNoDate(String name) {
+        return definition(name).map(found -> !DATES.contains(String.valueOf(found.get("type")))).orElse(false);
     }
 
     /** Returns whether a field is in nested documents. */

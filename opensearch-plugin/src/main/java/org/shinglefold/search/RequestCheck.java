@@ -1,5 +1,6 @@
 package org.shinglefold.search;
 
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.Pattern;
@@ -131,12 +132,25 @@ final class RequestCheck {
                 checkKnown(policy.field(), mappings);
             }
         }
+    }
+
+    /** Returns the fields whose dates folding reads as ISO 8601, as an index has another format. */
+    static Set<String> isoDates(FoldOptions options, List<Mapping> mappings) {
+        Set<String> found = new HashSet<>();
         Stream.concat(
             options.scopes().stream().filter(one -> one.within() != null).map(FoldOptions.Scope::field),
             options.policies().stream().filter(one -> BY_DATE.contains(one.name())).map(Policy::field)
-        ).forEach(name -> refuse(
-            mappings.stream().anyMatch(one -> one.isUnreadableDate(name)), "the format of the date [" + name + "]"
-        ));
+        ).filter(name -> mappings.stream().anyMatch(one -> one.isUnreadableDate(name))).forEach(found::add);
+        for (String name : found) {
+            if (mappings.stream().anyMatch(one -> one.isNoDate(name))) {
+                // Another type takes no format of dates.
+                throw new IllegalArgumentException(
+                    "ext.dedup: [" + name + "] is a date with a format in one index of this search and no date in "
+                        + "another, so that its dates can't be compared; map it alike, or search the indices one by one"
+                );
+            }
+        }
+        return found;
     }
 
     /** Returns whether only the search itself returns its hits as requested, not a fetch by their numbers. */
@@ -153,8 +167,8 @@ final class RequestCheck {
     }
 
     /** Refuses other forms of fields that folding reads, where each hit comes with all that the request returns. */
-    static void checkForms(SearchSourceBuilder source, List<String> read) {
-        String form = Plan.otherForm(source, read);
+    static void checkForms(SearchSourceBuilder source, List<String> read, Set<String> dates) {
+        String form = Plan.otherForm(source, read, dates);
         refuse(form != null, form);
     }
 

@@ -67,14 +67,18 @@ final class ShardFolding implements SearchOperationListener {
     }
 
     private void fold(SearchContext context, ShardFoldExt ext) throws IOException {
-        Scheme scheme = facts.mapping(context.indexShard().indexSettings().getIndexMetadata()).scheme();
+        Mapping mapping = facts.mapping(context.indexShard().indexSettings().getIndexMetadata());
+        Scheme scheme = mapping.scheme();
         TopDocs found = context.queryResult().topDocs().topDocs;
         if (scheme == null || !scheme.id().equals(ext.scheme()) || found.scoreDocs.length == 0) {
             return;
         }
         FoldOptions options = OptionsParser.parse(ext.options());
         LeaderFolding folding = new LeaderFolding(scheme, options);
-        List<Row> rows = rows(context, found.scoreDocs, Plan.fields(scheme, options), keywords(scheme, options));
+        Map<String, String> formats = new HashMap<>();
+        Plan.fields(scheme, options).forEach(name -> formats.put(name, null));
+        RequestCheck.isoDates(options, List.of(mapping)).forEach(name -> formats.put(name, Plan.ISO_DATE));
+        List<Row> rows = rows(context, found.scoreDocs, formats, keywords(scheme, options));
         for (int begin = 0; begin < rows.size(); begin += options.window()) {
             folding.add(rows.subList(begin, Math.min(rows.size(), begin + options.window())));
         }
@@ -94,14 +98,15 @@ final class ShardFolding implements SearchOperationListener {
     }
 
     /** Returns the doc values of hits as a search with {@code docvalue_fields} does, and one field from sources. */
-    private static List<Row> rows(SearchContext context, ScoreDoc[] docs, List<String> fields, String stored)
-        throws IOException {
+    private static List<Row> rows(
+        SearchContext context, ScoreDoc[] docs, Map<String, String> formats, String stored
+    ) throws IOException {
         Map<String, DocValueFetcher> fetchers = new HashMap<>();
-        for (String name : fields) {
+        for (String name : formats.keySet()) {
             MappedFieldType type = context.mapperService().fieldType(name);
             if (type != null) {
                 var data = context.getQueryShardContext().getForField(type);
-                fetchers.put(name, new DocValueFetcher(type.docValueFormat(null, null), data));
+                fetchers.put(name, new DocValueFetcher(type.docValueFormat(formats.get(name), null), data));
             }
         }
         List<LeafReaderContext> leaves = context.searcher().getIndexReader().leaves();

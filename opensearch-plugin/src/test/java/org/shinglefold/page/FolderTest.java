@@ -6,6 +6,7 @@ import static org.junit.Assert.assertThrows;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.lucene.search.TotalHits;
 import org.junit.Test;
 import org.opensearch.action.search.SearchRequest;
@@ -68,7 +69,7 @@ public class FolderTest {
     private static Plan plan(String reason) {
         FoldOptions options = OptionsParser.parse(Map.of("window", 40));
         SearchRequest request = new SearchRequest("pages").source(new SearchSourceBuilder().size(10));
-        return new Plan(request, options, SCHEME, reason, 1, 10_000, true, false, TaskId.EMPTY_TASK_ID);
+        return new Plan(request, options, SCHEME, Set.of(), reason, 1, 10_000, true, false, TaskId.EMPTY_TASK_ID);
     }
 
     private static SearchResponse answer(int count, int total) {

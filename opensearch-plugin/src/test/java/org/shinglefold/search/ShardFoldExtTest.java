@@ -4,6 +4,7 @@ import static org.junit.Assert.assertEquals;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.junit.Test;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.common.io.stream.BytesStreamOutput;
@@ -27,7 +28,7 @@ public class ShardFoldExtTest {
     public void theOrderReadsAsItWasWritten() throws Exception {
         SearchRequest request = new SearchRequest("pages").source(new SearchSourceBuilder().from(20).size(10));
         Plan plan = new Plan(
-            request, OptionsParser.parse(OPTIONS), SCHEME, "", 1, 10_000, false, true, TaskId.EMPTY_TASK_ID
+            request, OptionsParser.parse(OPTIONS), SCHEME, Set.of(), "", 1, 10_000, false, true, TaskId.EMPTY_TASK_ID
         );
         ShardFoldExt sent = new ShardFoldExt(OPTIONS, plan);
         try (BytesStreamOutput out = new BytesStreamOutput()) {

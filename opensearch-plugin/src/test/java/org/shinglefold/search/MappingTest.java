@@ -1,0 +1,51 @@
+package org.shinglefold.search;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertThrows;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.Test;
+import org.opensearch.common.compress.CompressedXContent;
+import org.shinglefold.fold.FoldOptions;
+
+/** Which dates are read as ISO 8601, and which can't be compared. */
+public class MappingTest {
+    private static final List<String> POLICIES = List.of(
+        "newest:day", "newest:nanos", "oldest:plain", "oldest:millis", "newest:range", "newest:alias", "newest:none",
+        "prefer:other=a"
+    );
+
+    @Test
+    public void datesOfOtherFormatsAreReadAsIso() throws Exception {
+        FoldOptions options = OptionsParser.parse(Map.of("representative", POLICIES, "scope", List.of("near:1d", "same")));
+        assertEquals(Set.of("day", "nanos", "alias", "near"), RequestCheck.isoDates(options, List.of(mapping())));
+    }
+
+    @Test
+    public void aDateThatIsNoDateInAnotherIndexIsRefused() throws Exception {
+        Mapping keyword = mapping("{\"day\":{\"type\":\"keyword\"},\"plain\":{\"type\":\"keyword\"}}");
+        FoldOptions plain = OptionsParser.parse(Map.of("representative", "newest:plain"));
+        assertEquals(Set.of(), RequestCheck.isoDates(plain, List.of(mapping(), keyword)));
+        FoldOptions day = OptionsParser.parse(Map.of("representative", "newest:day"));
+        assertEquals(Set.of("day"), RequestCheck.isoDates(day, List.of(mapping(), mapping("{}"))));
+        assertThrows(
+            IllegalArgumentException.class, () -> RequestCheck.isoDates(day, List.of(mapping(), keyword))
+        );
+    }
+
+    private static Mapping mapping() throws Exception {
+        return mapping(
+            "{\"day\":{\"type\":\"date\",\"format\":\"yyyy/MM/dd\"},\"nanos\":{\"type\":\"date_nanos\",\"format\":\"epoch_millis\"},"
+                + "\"plain\":{\"type\":\"date\"},\"millis\":{\"type\":\"date\",\"format\":\"epoch_millis\"},"
+                + "\"range\":{\"type\":\"date_range\",\"format\":\"yyyy\"},\"alias\":{\"type\":\"alias\",\"path\":\"day\"},"
+                + "\"near\":{\"type\":\"date\",\"format\":\"strict_date\"},\"same\":{\"type\":\"date\",\"format\":\"yyyy\"},"
+                + "\"other\":{\"type\":\"date\",\"format\":\"yyyy\"}}"
+        );
+    }
+
+    private static Mapping mapping(String properties) throws Exception {
+        return Mapping.of("pages", new CompressedXContent("{\"_doc\":{\"properties\":" + properties + "}}"));
+    }
+}
