@@ -1,6 +1,7 @@
 """Answers of a server, and the product that gives them."""
 
 import json
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from http.server import ThreadingHTTPServer
@@ -215,6 +216,20 @@ def test_certificates_that_can_not_be_read_are_told(tmp_path):
         for file in (tmp_path / "ca.pem", tmp_path / "absent.pem"):
             with pytest.raises(ConfigError, match=file.name):
                 product_of(Connection(("https://127.0.0.1:1",), **{field: str(file)}))
+
+
+def test_the_authorities_of_the_system_are_read_for_https_alone(listening, monkeypatch):
+    read: list[object] = []
+    load = ssl.SSLContext.load_default_certs
+    monkeypatch.setattr(
+        ssl.SSLContext, "load_default_certs", lambda *given: (read.append(given), load(*given))[1]
+    )
+    url = listening(200, ELASTIC, {})
+    assert product_of(Connection((url,))) == "elasticsearch"
+    assert not read
+    with pytest.raises(EngineUnavailable):
+        product_of(Connection((url.replace("http://", "https://"),)))
+    assert read
 
 
 def test_a_server_without_tls_is_named_as_one(listening, monkeypatch):
