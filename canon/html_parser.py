@@ -66,8 +66,9 @@ _DEEP = re.compile(rf"<(/?)(?:{_either_case(_NESTED)}|[sS][vV][gG](?![^<>]*/>))(
 _DEEP_SPAN = re.compile(rb"<(/?)(?:span|[a-z]+-[a-z-]+)(?=[\s/>])", re.IGNORECASE)
 #: Pages of fewer tags, closed tags, are parsed in less than a second whatever they nest.
 _MANY, _UNCLOSED = 8192, 256
-#: A quick look for long tags, these, and what does not part their attributes.
-_LONG_RUN = re.compile(rb"[^<>]{4096}")
+#: A quick look for long tags, these, and what does not part their attributes. The look begins at each "<":
+#: begun at each byte, it would read a run of text once for each of its bytes.
+_LONG_RUN = re.compile(rb"<[^<>]{4096}")
 _LONG_TAG = re.compile(rb"(<[a-z][^\s/<>]{0,99})([^<>]{4096,})", re.IGNORECASE)
 _QUOTED = re.compile(rb"""\"[^\"]*\"|'[^']*'""")
 _PARTS, _MANY_ATTRIBUTES = re.compile(rb"[\s/]+"), 1024

@@ -435,6 +435,18 @@ def test_very_many_attributes_take_linear_time(between):
     assert time.process_time() - start < 1
 
 
+def test_a_long_paragraph_takes_no_longer_than_short_ones_of_its_length():
+    def seconds(words):
+        page = f"<p>{'слово ' * words}</p>" * (200_000 // words)
+        begin = time.process_time()
+        assert len(strip_html(page)) > 1_000_000
+        return time.process_time() - begin
+
+    seconds(1)
+    # 300 words took 37 times as long as 3.
+    assert any(seconds(300) < 2 * seconds(3) for _ in range(3))
+
+
 def test_long_attributes_do_not_count_as_many():
     value = "{слово: слово} " * 4000
     assert strip_html(f"<p hidden data-state='{value}'>раз</p><p>два") == "два"
