@@ -286,9 +286,9 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     model = similarity_model(recipe, rules, seal, values, canonicalizer, mappings=mappings)
     scopes = [model.source_path(scope) for scope in model.scopes]
     parts = [f"{recipe.field}.{part}" for part in (*model.parts, GROUP, LEADER, PENDING, ATTEMPT)]
-    check_updatable(engine, mappings, concrete)
     intents, identities, pipelines = "", dict[str, str](), tuple[str, ...]()
     if isinstance(engine, GuardedWrites):
+        check_updatable(engine, mappings, concrete)
         mapped = properties_at(mappings, recipe.field)
         if any(mapped.get(name) != wanted for name, wanted in _PLACEHOLDER.items()):
             engine.put_mappings(concrete, nest(recipe.field, _PLACEHOLDER))
