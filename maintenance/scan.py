@@ -18,9 +18,9 @@ from shinglefold.errors import (
     PitExpired,
     UnsupportedQuery,
     WindowTooLarge,
-    check_complete,
 )
 from shinglefold.options.validation import check_int, check_number
+from shinglefold.rerank.hits import check_complete
 from shinglefold.runtime.backoff import DEFAULT_BACKOFF, Backoff, retry_unavailable
 
 _TICK = 0.2
