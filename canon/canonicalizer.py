@@ -35,7 +35,7 @@ from shinglefold.canon.segmentation import (
     blocks,
     segment,
 )
-from shinglefold.contracts.language import Unit
+from shinglefold.contracts.language import Language, Unit
 from shinglefold.errors import ConfigError, UnknownLanguage
 from shinglefold.model.scheme import CanonOptions, LanguageRef, Scheme, checked_scheme
 from shinglefold.model.values import UNDETERMINED, Int64s, PlacedTokens, Token, TokenBatch, Uint64s
@@ -52,19 +52,25 @@ class Canonicalizer:
     Args:
         languages: those of a scheme; one of them must take the words of all other scripts (``any``).
         capacity: the most word forms that the lexicon keeps.
+        loaded: the instances of these languages, if another canonicalizer has them.
 
     Raises:
         MissingExtra: a language's dictionary is not installed.
         ConfigError: the languages can't be used together.
     """
 
-    def __init__(self, languages: Iterable[LanguageRef], capacity: int = 1 << 20) -> None:
+    def __init__(
+        self,
+        languages: Iterable[LanguageRef],
+        capacity: int = 1 << 20,
+        loaded: Sequence[Language] = (),
+    ) -> None:
         if not isinstance(languages, Iterable):
             raise expected("languages", "those of a scheme; Canonicalizer.of(scheme) takes one", languages)
         self.references = tuple(languages)
         for one in self.references:
             check_type("languages", one, LanguageRef, "those of a scheme; Canonicalizer.of(scheme) takes one")
-        self._router = make_language_router(load_languages(self.references))
+        self._router = make_language_router(loaded or load_languages(self.references))
         self._salts = np.array(
             [xxhash.xxh3_64_intdigest(language.code.encode()) for language in self._router.languages],
             np.uint64,
@@ -104,11 +110,14 @@ class Canonicalizer:
     def in_each_language(self, capacity: int = 1 << 14) -> "list[Canonicalizer]":
         """Return a canonicalizer for each language that shares a script, without the others of the script."""
         languages, rivals = self._router.languages, self._router.rivals
-        others = [{languages[rival].code for rival in each} for each in rivals]
+        own = [
+            [place for place in range(len(languages)) if place not in others] for others in rivals if others
+        ]
         return [
-            Canonicalizer((one for one in self.references if one.code not in each), capacity)
-            for each in others
-            if each
+            Canonicalizer(
+                [self.references[place] for place in places], capacity, [languages[place] for place in places]
+            )
+            for places in own
         ]
 
     @property

@@ -8,16 +8,17 @@ from heapq import nlargest
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.errors import ConfigError, EngineError, chain, refuse_small_windows, shorten, suggest
+from shinglefold.errors import ConfigError, EngineError, chain, shorten, suggest
 from shinglefold.grouping.field_values import date_doc_values, day_of, first_value, host_of, read_date
 from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields
-from shinglefold.maintenance.scan import DEFAULT_BACKOFF, Scan, restart_on_expiry
+from shinglefold.maintenance.scan import Scan, restart_on_expiry
 from shinglefold.model.linkage import noted_linkage
 from shinglefold.model.recipe import Recipe, stored_recipe
 from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
 from shinglefold.options.validation import check_engine, check_str, check_type
+from shinglefold.rerank.hits import refuse_small_windows
 from shinglefold.rerank.index_fields import source_of
-from shinglefold.runtime.backoff import retry_unavailable
+from shinglefold.runtime.backoff import DEFAULT_BACKOFF, retry_unavailable
 
 _HOSTS = ("host", "domain", "site", "url", "link")
 _DATES = ("published_at", "published", "date", "created_at", "updated_at", "timestamp", "@timestamp")

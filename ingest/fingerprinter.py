@@ -300,7 +300,8 @@ class Fingerprinter:
         self._count_characters(texts)
         with self.meter.stage("canon"):
             batch = self.canonicalizer.hash_batch(texts, languages)
-        return batch.declaring(languages, self.languages), self._sketches(batch)
+        declared = batch if languages is None else batch.declaring(languages, self.languages)
+        return declared, self._sketches(batch)
 
     def _sketches(self, batch: TokenBatch) -> Sketches:
         with self.meter.stage("sketch"):
@@ -342,7 +343,7 @@ class Fingerprinter:
     def _count(self, batch: TokenBatch, sketches: Sketches) -> None:
         self.meter.languages.update(batch.languages)
         self.meter.counts["repairs"] += int(batch.repairs.sum())
-        self.meter.counts["without_signature"] += len(batch) - int(sketches.valid.sum())
+        self.meter.counts["without_signature"] += int(np.count_nonzero(~sketches.valid))
 
     def _arrays(
         self, batch: TokenBatch, sketches: Sketches, facts: Iterator[str] | None = None

@@ -26,7 +26,6 @@ from shinglefold.maintenance.reconcile import (
     stored_fingerprint,
 )
 from shinglefold.maintenance.scan import (
-    DEFAULT_BACKOFF,
     EVERYTHING,
     RESTARTS,
     WHOLE,
@@ -45,7 +44,7 @@ from shinglefold.options.validation import (
     check_str,
     check_type,
 )
-from shinglefold.runtime.backoff import Backoff, retry_unavailable
+from shinglefold.runtime.backoff import DEFAULT_BACKOFF, Backoff, retry_unavailable
 from shinglefold.runtime.signals import Interrupts
 
 #: The most extra scans for documents that were written without a fingerprint during the backfill.

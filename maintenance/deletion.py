@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, BulkFailure, BulkResult, Engine, IndexInfo
-from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpired, check_complete
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpired
 from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.ingest.writing.batch import send
 from shinglefold.maintenance.guarded_updates import ROUNDS, Hit, conflict_outcome, reread
@@ -17,12 +17,14 @@ from shinglefold.maintenance.preconditions import (
     write_obstacles,
 )
 from shinglefold.maintenance.reconcile import DocumentKey, guarded, key_of_action, unrecognized_content
-from shinglefold.maintenance.scan import DEFAULT_BACKOFF, RESTARTS, Scan, Throttle
+from shinglefold.maintenance.scan import RESTARTS, Scan, Throttle
 from shinglefold.maintenance.setup import is_ours
 from shinglefold.model.recipe import META_KEY, stored_recipe
 from shinglefold.model.stored_fingerprint import is_placeholder, without_fingerprint
 from shinglefold.options.validation import check_engine, check_str, check_strings, check_type
+from shinglefold.rerank.hits import check_complete
 from shinglefold.rerank.index_fields import mapped_at
+from shinglefold.runtime.backoff import DEFAULT_BACKOFF
 from shinglefold.runtime.signals import Interrupts
 
 #: The number of ids per search, and the most ids shown in a plan.

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from shinglefold.contracts.engine import JSON, BulkFailure, Engine
-from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing, check_complete
+from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.batch import send
 from shinglefold.ingest.writing.worker_pool import process_block
@@ -25,6 +25,7 @@ from shinglefold.maintenance.reconcile import (
     update_action,
 )
 from shinglefold.model.stored_fingerprint import is_placeholder
+from shinglefold.rerank.hits import check_complete
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 
 #: The most ids and reasons listed; further ones are only counted.

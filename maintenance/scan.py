@@ -18,17 +18,15 @@ from shinglefold.errors import (
     PitExpired,
     UnsupportedQuery,
     WindowTooLarge,
-    check_complete,
 )
 from shinglefold.options.validation import check_int, check_number
-from shinglefold.runtime.backoff import Backoff, retry_unavailable
+from shinglefold.rerank.hits import check_complete
+from shinglefold.runtime.backoff import DEFAULT_BACKOFF, Backoff, retry_unavailable
 
 _TICK = 0.2
 #: The default of ``index.max_slices_per_pit``.
 _MOST_SLICES = 1024
 T = TypeVar("T")
-#: Retries of requests by default.
-DEFAULT_BACKOFF = Backoff()
 EVERYTHING: Mapping[str, Any] = {"match_all": {}}
 #: The characters of a page, and the number of documents in the first, the smallest and the largest page.
 _BUDGET = 2_000_000

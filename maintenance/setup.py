@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any, Literal, cast
 
 from shinglefold.contracts.engine import JSON, Engine, Templates
-from shinglefold.errors import ConfigError, IndexMissing, check_complete, suggest
+from shinglefold.errors import ConfigError, IndexMissing, suggest
 from shinglefold.ingest.index_mapping import USUAL_PROPERTIES, recipe_mappings
 from shinglefold.ingest.pipeline.steps import written_fields
 from shinglefold.maintenance.preconditions import (
@@ -35,6 +35,7 @@ from shinglefold.options.validation import (
     check_strings,
     check_type,
 )
+from shinglefold.rerank.hits import check_complete
 
 _VERSION = 1
 _MOST_NAMES = 10_000

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from shinglefold.contracts.engine import JSON, Engine, IndexInfo
-from shinglefold.errors import EngineError, ShinglefoldError, check_complete
+from shinglefold.errors import EngineError, ShinglefoldError
 from shinglefold.model.recipe import Recipe, stored_recipe
 from shinglefold.model.stored_fingerprint import placeholder_query
 from shinglefold.model.values import UNDETERMINED
 from shinglefold.options.validation import check_engine, check_str
+from shinglefold.rerank.hits import check_complete
 
 #: The most buckets for schemes; more than an index has.
 _MOST = 1000

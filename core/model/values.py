@@ -54,9 +54,9 @@ class TokenBatch:
     def __len__(self) -> int:
         return len(self.languages)
 
-    def declaring(self, languages: Sequence[str | None] | None, known: Iterable[str]) -> "TokenBatch":
+    def declaring(self, languages: Sequence[str | None], known: Iterable[str]) -> "TokenBatch":
         """Return the batch with the languages that documents with tokens declare, those that are known."""
-        if languages is None or not any(languages):
+        if not any(languages):
             return self
         labels = {code: code for code in known}
         rows = zip(self.languages, languages, strict=True)

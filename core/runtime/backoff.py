@@ -1,7 +1,7 @@
 """Exponential backoff: how often to retry, how long to wait, and the loop that does it."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import TypeVar
@@ -48,11 +48,14 @@ class Backoff:
         check_number("first (seconds)", self.first)
         check_number("most (seconds)", self.most)
 
-    def delays(self) -> Iterator[float]:
-        """Yield the seconds to wait before each retry."""
-        for retry in range(self.retries):
-            delay = min(self.most, self.first * 2.0 ** min(retry, 64))
-            yield delay * (1.0 - self.jitter * random.random())
+    def delay(self, retry: int) -> float:
+        """Return the seconds to wait before a retry; the first one is number 0."""
+        delay = min(self.most, self.first * 2.0 ** min(retry, 64))
+        return delay * (1.0 - self.jitter * random.random())
+
+
+#: The retries of requests by default.
+DEFAULT_BACKOFF = Backoff()
 
 
 def retry_unavailable(
@@ -67,10 +70,10 @@ def retry_unavailable(
         stop: checked while waiting; True ends the retries.
         until: returns whether an error ends the retries.
     """
-    for delay in backoff.delays():
+    for retry in range(backoff.retries):
         try:
             return ask()
         except EngineUnavailable as error:
-            if until(error) or not backoff.wait(delay, stop):
+            if until(error) or not backoff.wait(backoff.delay(retry), stop):
                 raise
     return ask()

@@ -145,12 +145,16 @@ class EmbeddedEngine(ExclusiveAccess):
         Raises:
             IndexMissing: a name without ``*`` matches none.
         """
+        return [self._info(name) for name in self._matching(pattern)]
+
+    def _matching(self, pattern: str) -> list[str]:
+        """Return the names of the indices that a name or pattern matches."""
         if not isinstance(pattern, str) or "*" not in pattern:
             if not self.index_exists(pattern):
                 raise self._missing(pattern)
-            return [self._info(pattern)]
+            return [pattern]
         self._check_open()
-        return [self._info(name) for name in index_names(self.path) if fnmatchcase(name, pattern)]
+        return [name for name in index_names(self.path) if fnmatchcase(name, pattern)]
 
     def _info(self, name: str) -> IndexInfo:
         try:
@@ -210,7 +214,7 @@ class EmbeddedEngine(ExclusiveAccess):
         Raises:
             IndexMissing: a name without ``*`` matches none.
         """
-        return {info.name: self.mappings(info.name) for info in self.indices(pattern)}
+        return {name: self.mappings(name) for name in self._matching(pattern)}
 
     def document_preparer(self, index: str, mappings: Mapping[str, Any]) -> DocumentPreparer:
         """Return a function that prepares documents for an index, here or in a forked process.

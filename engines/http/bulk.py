@@ -99,10 +99,10 @@ class Bulk:
 
     def _send_until_done(self, items: Sequence[_Item]) -> None:
         busy = self._attempt(items)
-        for delay in self.backoff.delays():
+        for retry in range(self.backoff.retries):
             if not busy or self._is_final():
                 break
-            self.backoff.wait(delay, never)
+            self.backoff.wait(self.backoff.delay(retry), never)
             self._error = None
             busy = self._attempt([item for item, _ in busy])
         if busy:

@@ -43,7 +43,7 @@ from shinglefold.rerank.hits import stored_value
 from shinglefold.rerank.index_fields import check_keywords
 from shinglefold.rerank.request.fold_options import Scope
 from shinglefold.rerank.similar import QueryDocument
-from shinglefold.runtime.backoff import Backoff
+from shinglefold.runtime.backoff import DEFAULT_BACKOFF, Backoff
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,9 +286,9 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     model = similarity_model(recipe, rules, seal, values, canonicalizer, mappings=mappings)
     scopes = [model.source_path(scope) for scope in model.scopes]
     parts = [f"{recipe.field}.{part}" for part in (*model.parts, GROUP, LEADER, PENDING, ATTEMPT)]
-    check_updatable(engine, mappings, concrete)
     intents, identities, pipelines = "", dict[str, str](), tuple[str, ...]()
     if isinstance(engine, GuardedWrites):
+        check_updatable(engine, mappings, concrete)
         mapped = properties_at(mappings, recipe.field)
         if any(mapped.get(name) != wanted for name, wanted in _PLACEHOLDER.items()):
             engine.put_mappings(concrete, nest(recipe.field, _PLACEHOLDER))
@@ -307,8 +307,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
         SharedRegister(_new_intent_id, milliseconds) if intents else NullRegister(),
         groups=recipe.groups,
         lease=milliseconds,
-        # Retries do not help if an index fails for its only writer.
-        retry=Backoff() if intents else Backoff(retries=0),
+        retry=DEFAULT_BACKOFF if intents else _NO_RETRIES,
     )
     read_back = (*parts, *scopes, *model.texts)
     return GateSetup(concrete, intents, recipe, model, context, read_back, identities, index, pipelines)
@@ -326,6 +325,8 @@ def _new_intent_id() -> str:
     return f"{time.time_ns():020}-{uuid.uuid4().hex[:12]}"
 
 
+#: Retries do not help if an index fails for its only writer.
+_NO_RETRIES = Backoff(retries=0)
 #: The prefix of the names of indices behind data streams.
 _STREAMED = ".ds-"
 #: Index modes in which every document has a time, which a placeholder lacks.

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, get_args
 from shinglefold.errors import ConfigError
 from shinglefold.grouping.rules import Rules
 from shinglefold.maintenance.reconcile import DocumentKey
-from shinglefold.maintenance.scan import DEFAULT_BACKOFF
 from shinglefold.model.linkage import Linkage, noted_linkage
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Verify
@@ -19,7 +18,7 @@ from shinglefold.options.validation import (
     check_path,
     check_str,
 )
-from shinglefold.runtime.backoff import Backoff
+from shinglefold.runtime.backoff import DEFAULT_BACKOFF, Backoff
 
 #: The most distinct reasons of failures that are kept; all failures are counted.
 _REASONS = 100

@@ -42,11 +42,6 @@ class Tools:
             self.fingerprinter.fingerprint(texts)
             self.meter.take()
 
-    def expect(self, characters: int) -> None:
-        """Load compiled code before workers are forked, if that saves time for this many more characters."""
-        if self.fingerprinter.expect(characters):
-            self.warm()
-
     def language(self, code: object) -> str | None:
         """Return a declared language if the scheme has it, else None, which means detection.
 

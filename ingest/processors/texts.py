@@ -311,7 +311,7 @@ class Supershingle:
         """Fingerprint the documents as one block; those whose fields are not text fail."""
         outcomes: list[ProcessorResult] = list(documents)
         texts = self._texts(outcomes)
-        languages = [self._language(documents[place]) for place in texts]
+        languages = self._languages([documents[place] for place in texts])
         facts = self.never_differ.facts(list(texts.values()), [documents[place] for place in texts])
         for place, value in zip(texts, self._values(list(texts.values()), languages, facts), strict=True):
             try:
@@ -321,7 +321,7 @@ class Supershingle:
         return outcomes
 
     def _values(
-        self, texts: Sequence[Cuttable], languages: Sequence[str | None], facts: Sequence[str] | None
+        self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None, facts: Sequence[str] | None
     ) -> Sequence[Any]:
         """Return the value of the target field for each text."""
         if not self.passages:
@@ -340,8 +340,10 @@ class Supershingle:
         stored = fingerprint if self.keywords else replace(fingerprint, supershingles=())
         return (stored if seal is None else seal.sealed(stored)).to_field()
 
-    def _language(self, document: Document) -> str | None:
-        return declared_language(document, self.language_field, self.language, self.tools)
+    def _languages(self, documents: Sequence[Document]) -> list[str | None] | None:
+        """Return the declared language of each document; None if no document declares one."""
+        found = [declared_language(one, self.language_field, self.language, self.tools) for one in documents]
+        return found if any(found) else None
 
     def _texts(self, outcomes: list[ProcessorResult]) -> dict[int, Cuttable]:
         """Return the texts by position in the block.

@@ -57,22 +57,21 @@ def send(
         EngineError: the engine can't be reached, or refuses the whole request.
     """
     refused: list[BulkFailure] = []
-    retried = written_over = 0
+    retry = retried = written_over = 0
     renamed: Counter[str] = Counter()
-    delays = backoff.delays()
     while True:
-        delay = next(delays, None)
-        result = _attempt(engine, actions, last=delay is None or stop())
+        last = retry >= backoff.retries
+        result = _attempt(engine, actions, last=last or stop())
         written_over += result.written_over
         renamed.update(result.renamed)
         busy = [failure for failure in result.failures if failure.status in _BUSY]
         refused += [failure for failure in result.failures if failure.status not in _BUSY]
         if not busy:
             return Sent(refused, retried, written_over, renamed)
-        if delay is None or not backoff.wait(delay, stop):
+        if last or not backoff.wait(backoff.delay(retry), stop):
             return Sent(refused + busy, retried, written_over, renamed)
         actions = [failure.action for failure in busy]
-        retried += len(actions)
+        retry, retried = retry + 1, retried + len(actions)
 
 
 def _attempt(engine: Engine, actions: Sequence[Action], last: bool) -> BulkResult:

@@ -22,7 +22,7 @@ from shinglefold.ingest.writing.worker_pool import BlockAnswer, process_blocks
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.stored_fingerprint import overwrite_refusal, without_fingerprint
 from shinglefold.options.validation import check_engine, check_object, check_str, check_type, expected
-from shinglefold.runtime.backoff import Backoff, retry_unavailable
+from shinglefold.runtime.backoff import DEFAULT_BACKOFF, Backoff, retry_unavailable
 from shinglefold.runtime.signals import Interrupts
 
 _Records = Iterable[Record | Mapping[str, Any]]
@@ -94,7 +94,7 @@ def index_documents(
         target = TargetIndex(engine, index, recipe, watch, properties, settings)
         target.check()
         accounting = RunAccounting(engine, index, letters, interrupts, watch, ReadBack(engine, index, recipe))
-        patience = backoff or Backoff()
+        patience = backoff or DEFAULT_BACKOFF
         in_flight = InFlightBatches(accounting, patience)
         run = _IndexRun(
             accounting, in_flight, target, pipeline, recipe.field, progress, groups, patience, routing_field
@@ -159,7 +159,9 @@ class _IndexRun:
         many = len(records) if isinstance(records, Sized) else 0
 
         def expect(first: Sequence[Record]) -> None:
-            self.pipeline.tools.expect(_estimate_characters(first, many))
+            tools = self.pipeline.tools
+            if tools.fingerprinter.expect(_estimate_characters(first, many)):
+                tools.warm()
 
         with (
             closing(_documents(self.accounting, given, self.field, pending, expect)) as documents,

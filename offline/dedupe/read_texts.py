@@ -64,7 +64,7 @@ class TextReader:
         if lexicon_file:
             tools.canonicalizer.lexicon.load(lexicon_file)
         # A character takes a byte or two; markup and names of fields are extra.
-        tools.expect(known_size(sources) // 2)
+        tools.fingerprinter.expect(known_size(sources) // 2)
         tools.warm()
 
     def __call__(self, task: Task) -> TaskAnswer:

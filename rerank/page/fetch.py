@@ -11,10 +11,16 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import WindowTooLarge, refuse_rejected_hits, refuse_small_windows
+from shinglefold.errors import WindowTooLarge
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Group
-from shinglefold.rerank.hits import Hit, identity, stored_fingerprint
+from shinglefold.rerank.hits import (
+    Hit,
+    identity,
+    refuse_rejected_hits,
+    refuse_small_windows,
+    stored_fingerprint,
+)
 from shinglefold.rerank.request.arguments import formatted_places, read_source_filter, sort_keys
 from shinglefold.rerank.request.bodies import (
     SEQ_NO,

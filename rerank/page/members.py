@@ -6,10 +6,10 @@ from fnmatch import fnmatch
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import EngineError, InputError, refuse_small_windows
+from shinglefold.errors import EngineError, InputError
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Group
-from shinglefold.rerank.hits import Hit, identity, with_source
+from shinglefold.rerank.hits import Hit, identity, refuse_small_windows, with_source
 from shinglefold.rerank.page.fetch import HitsVanished
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits, read_source_filter

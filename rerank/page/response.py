@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.documents import FORMAT
-from shinglefold.errors import ConfigError, EngineError, quote, refuse_small_windows
+from shinglefold.errors import ConfigError, EngineError, quote
 from shinglefold.options.validation import expected
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
 from shinglefold.rerank.fold.matcher import UncertaintyBand
-from shinglefold.rerank.hits import identity, stored_texts, with_source
+from shinglefold.rerank.hits import identity, refuse_small_windows, stored_texts, with_source
 from shinglefold.rerank.page.fetch import (
     AmbiguousSeqNo,
     HitsVanished,

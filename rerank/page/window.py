@@ -7,7 +7,7 @@ from sys import maxsize
 from typing import TYPE_CHECKING, Any, Literal
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import WindowTooLarge, refuse_small_windows
+from shinglefold.errors import WindowTooLarge
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
@@ -15,7 +15,14 @@ from shinglefold.rerank.explanation import PassageTexts
 from shinglefold.rerank.fold.clustering import BlockwiseFolding, Collapsed, folding_of
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
 from shinglefold.rerank.fold.matcher import Matcher
-from shinglefold.rerank.hits import CUT, FingerprintColumns, Hit, PartialAnswer, lost_hits
+from shinglefold.rerank.hits import (
+    CUT,
+    FingerprintColumns,
+    Hit,
+    PartialAnswer,
+    lost_hits,
+    refuse_small_windows,
+)
 from shinglefold.rerank.index_knowledge import IndexFacts
 from shinglefold.rerank.page.cursor import Cursor
 from shinglefold.rerank.page.fetch import without_ids

@@ -138,6 +138,22 @@ def _check_parsed(name: str, given: object, kind: type) -> None:
         raise expected(name, f"a tuple of {kind_name}; {kind_name}.parse reads text", given)
 
 
+def _check_members(options: "FoldOptions") -> None:
+    """Check which members of a group are attached to its representative, and in what form."""
+    check_int("members", options.members, 0, 1000)
+    if not (options.member_filter is None or isinstance(options.member_filter, Mapping)):
+        raise ConfigError(f"filter of members: expected a query, got {quote(options.member_filter)}")
+    if options.member_filter is not None and options.members_from != "index":
+        raise ConfigError(
+            'filter of members: those among the results are filtered by the query; add "from": "index"'
+        )
+    if options.member_source is not None:
+        read_source_filter(options.member_source)
+    _check_parsed("inner_hits", options.inner_hits, InnerHits)
+    if options.inner_hits:
+        check_names(options.inner_hits)
+
+
 @dataclass(frozen=True, slots=True)
 class FoldOptions:
     """How to fold the hits of one search.
@@ -200,20 +216,11 @@ class FoldOptions:
         for name, known in _CHOICES.items():
             if name not in _MAY_BE_NONE or getattr(self, name) is not None:
                 check_choice(_LABELS.get(name, name), getattr(self, name), get_args(known))
-        if not (self.member_filter is None or isinstance(self.member_filter, Mapping)):
-            raise ConfigError(f"filter of members: expected a query, got {quote(self.member_filter)}")
-        if self.member_filter is not None and self.members_from != "index":
-            raise ConfigError(
-                'filter of members: those among the results are filtered by the query; add "from": "index"'
-            )
         _check_parsed("representative", self.representative, Preference)
         _check_parsed("scope", self.scope, Scope)
         check_count("representative", self.representative, MOST_POLICIES)
         check_count("scope", self.scope, MOST_SCOPES)
-        check_int("members", self.members, 0, 1000)
-        read_source_filter(self.member_source)
-        _check_parsed("inner_hits", self.inner_hits, InnerHits)
-        check_names(self.inner_hits)
+        _check_members(self)
         check_int("window", self.window, 1, 1000)
         check_int("max_window", self.max_window, 1, 10_000)
         for name in ("fold", "renew", "closed"):

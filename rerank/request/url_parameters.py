@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import ConfigError, EngineError, check_complete, quote
+from shinglefold.errors import ConfigError, EngineError, quote
 from shinglefold.options.validation import check_name
 from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.hits import check_complete
 from shinglefold.rerank.request.arguments import sort_keys
 
 _PARTIAL = "allow_partial_search_results"

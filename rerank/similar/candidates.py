@@ -8,11 +8,11 @@ from hashlib import blake2b
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import ConfigError, WindowTooLarge, refuse_small_windows
+from shinglefold.errors import ConfigError, WindowTooLarge
 from shinglefold.model.scheme import Verify
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps, search_all
-from shinglefold.rerank.hits import PartialAnswer, missing
+from shinglefold.rerank.hits import PartialAnswer, missing, refuse_small_windows
 from shinglefold.rerank.index_fields import IndexRecipe
 from shinglefold.rerank.request.bodies import SEQ_NO, complete_tie_groups
 from shinglefold.rerank.similar.decision import CandidateDecision, TextSource, decide_by_texts

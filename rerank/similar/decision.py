@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import refuse_small_windows
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps
@@ -20,6 +19,7 @@ from shinglefold.rerank.hits import (
     Hit,
     PartialAnswer,
     identity,
+    refuse_small_windows,
     stored_fingerprint,
 )
 from shinglefold.rerank.request.bodies import hits_query

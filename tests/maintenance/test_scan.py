@@ -7,19 +7,13 @@ from pathlib import Path
 import pytest
 from support.maintenance import FIELDS, pages, store
 
-from shinglefold.errors import (
-    ConfigError,
-    EngineUnavailable,
-    InputError,
-    PitExpired,
-    UnsupportedQuery,
-    check_complete,
-)
+from shinglefold.errors import ConfigError, EngineUnavailable, InputError, PitExpired, UnsupportedQuery
 from shinglefold.ingest.index_mapping import ensure_index
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 from shinglefold.maintenance.checkpoint import Checkpoint
 from shinglefold.maintenance.deletion import carry_out_removal, plan_removal
 from shinglefold.maintenance.scan import Scan, Slice, Throttle, restart_on_expiry
+from shinglefold.rerank.hits import check_complete
 from shinglefold.runtime.backoff import Backoff
 
 

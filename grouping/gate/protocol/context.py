@@ -1,13 +1,13 @@
 """What a decision depends on: the policy, the judge, and the intents of other gates."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from shinglefold.grouping.gate.protocol.intent_register import IntentRegister
 from shinglefold.grouping.gate.protocol.member import GateFields, Member, Similarity
 from shinglefold.grouping.rules import Policy
-from shinglefold.runtime.backoff import Backoff
+from shinglefold.runtime.backoff import DEFAULT_BACKOFF, Backoff
 
 
 class DocumentJudge(Protocol):
@@ -67,4 +67,4 @@ class DecisionContext:
     lease: int = 30_000
     max_wait: int = 90_000
     first_reads: int = 20
-    retry: Backoff = field(default_factory=Backoff)
+    retry: Backoff = DEFAULT_BACKOFF

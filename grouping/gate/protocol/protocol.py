@@ -14,6 +14,7 @@ guard away, so that a writer that was only slow can't store anything any more. C
 ARCHITECTURE.md has the argument, tests/grouping/test_every_interleaving.py the proof.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -72,7 +73,7 @@ def decide(members: Sequence[Member], context: DecisionContext) -> Steps[list[Ve
         member.started = begun
     for earlier, later in context.judge.pairs(members):
         members[later].earlier_duplicates.add(earlier)
-    for seconds in (*context.retry.delays(), None):
+    for retry in itertools.count():
         try:
             yield from _decide_all(members, begun, context)
             break
@@ -81,12 +82,12 @@ def decide(members: Sequence[Member], context: DecisionContext) -> Steps[list[Ve
         except BaseException as error:
             with suppress(EngineError):
                 yield from release(members, context)
-            if seconds is None or not isinstance(error, EngineUnavailable):
+            if retry >= context.retry.retries or not isinstance(error, EngineUnavailable):
                 raise
             now = yield Now()
             if abs(now - begun) > context.max_wait:
                 raise
-        yield Pause(round(seconds * 1000))
+        yield Pause(round(context.retry.delay(retry) * 1000))
     return [member.verdict for member in members if member.verdict is not None]
 
 

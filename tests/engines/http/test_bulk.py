@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -43,9 +44,11 @@ def test_a_document_without_an_id_gets_one_but_what_has_or_needs_one_is_left():
 
 def test_waits_are_doubled_and_spread_by_chance():
     whole = [0.5, 1, 2, 4, 8, 10, 10, 10]
-    assert [*Backoff(8, first=0.5, most=10).delays()] == whole
+    even = Backoff(8, first=0.5, most=10)
+    assert [even.delay(retry) for retry in range(8)] == whole
     for _ in range(20):
-        delays = Backoff(8, first=0.5, most=10, jitter=0.5).delays()
+        spread = replace(even, jitter=0.5)
+        delays = [spread.delay(retry) for retry in range(8)]
         assert all(most / 2 <= delay <= most for delay, most in zip(delays, whole, strict=True))
 
 
