@@ -8,7 +8,7 @@ from heapq import nlargest
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.errors import ConfigError, EngineError, chain, refuse_small_windows, shorten, suggest
+from shinglefold.errors import ConfigError, EngineError, chain, check_complete, shorten, suggest
 from shinglefold.grouping.field_values import date_doc_values, day_of, first_value, host_of, read_date
 from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields
 from shinglefold.maintenance.scan import DEFAULT_BACKOFF, Scan, restart_on_expiry
@@ -391,14 +391,14 @@ def _members(  # noqa: PLR0917 - of one report
                 "size": MEMBERS,
                 "_source": names.shown,
                 "docvalue_fields": list(dates),
+                **engine.can.unaltered,
             }
             for number in part
         ]
         for number, answer in zip(part, engine.msearch([(index, body) for body in bodies]), strict=True):
             if isinstance(answer, EngineError):
                 raise answer
-            refuse_small_windows(answer)
-            found[number] = members_of(answer["hits"]["hits"], leaders[number], names)
+            found[number] = members_of(check_complete(answer)["hits"]["hits"], leaders[number], names)
     return found
 
 
