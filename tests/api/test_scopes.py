@@ -115,3 +115,30 @@ def test_a_date_that_engines_return_in_milliseconds_is_compared_so(scoped):
     document = {"body": SAME, "at": 1767571200000}
     made = query_document(scoped.pipeline, scoped.recipe, document, [Scope("at")], {"site": mappings})
     assert made.values == {"at": [1767571200000]}
+
+
+@pytest.mark.parametrize(
+    ("scope", "other"),
+    [
+        ("host.raw", {}),
+        ("day", {"day": 1767571200000}),
+        ("day:2d", {"day": "2026-01-06"}),
+        ("open", {"open": "true"}),
+    ],
+)
+def test_explanations_compare_scopes_as_pages_do(tmp_path, scope, other):
+    properties = {
+        "host": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
+        "day": {"type": "date"},
+        "open": {"type": "boolean"},
+    }
+    shinglefold.setup(tmp_path, "site", text=["body"], languages=["ru"], properties=properties)
+    first = {"body": SAME, "host": "a.org", "day": "2026-01-05", "open": True}
+    apart = {"host": "b.org", "day": "2026-02-05", "open": False}
+    with shinglefold.open(tmp_path, "site", dedup={"scope": scope}) as index:
+        documents = [first, {**first, **other}, {**first, **apart}]
+        index.index({**one, "id": f"{number}"} for number, one in enumerate(documents))
+        assert len(index.search()["hits"]["hits"]) == 2
+        assert index.explain("0", "1")["folds"]
+        told = index.explain("0", "2")
+        assert (told["folds"], told["decided_by"]) == (False, "scope")
