@@ -22,6 +22,7 @@ from shinglefold.options.validation import expected
 from shinglefold.rerank import Scope
 from shinglefold.rerank.hits import moment
 from shinglefold.rerank.index_fields import ISO_FORMATS, definition_of, unreadable_dates
+from shinglefold.rerank.request.hit_parts import with_doc_values
 from shinglefold.rerank.similar import QueryDocument
 
 #: That of a mapping which names none.
@@ -100,6 +101,13 @@ def _dates(
     if unreadable or in_milliseconds == {True} or scope.within is not None:
         return values
     return [date for value in values if (date := _iso_date(value)) is not None]
+
+
+def scope_fields(scopes: Sequence[Scope], mappings: Sequence[JSON]) -> JSON:
+    """Return the part of a search that returns the values of scopes as pages compare them."""
+    dates = unreadable_dates(mappings, [scope.field for scope in scopes if scope.within is not None])
+    names = [scope.field for scope in scopes]
+    return {"docvalue_fields": with_doc_values({}, names, dates)} if names else {}
 
 
 def _iso_date(value: Any) -> str | None:  # noqa: ANN401 - JSON

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from shinglefold.api.documents import (
     named_searches,
     query_document,
+    scope_fields,
     sign_documents,
     text_watch,
     warn_of_unread,
@@ -194,7 +195,9 @@ class FoldedIndex:
         from shinglefold.rerank.explanation import explain_pair
 
         self._watch.check_if_due()
-        hits = self.stored_hit(a), self.stored_hit(b)
+        mappings = list(self.engine.all_mappings(self.name).values())
+        shown = scope_fields(() if self._fold is None else self._fold.scope, mappings)
+        hits = self.stored_hit(a, shown), self.stored_hit(b, shown)
         found = explain_pair(
             hits,
             self.scheme,
@@ -202,7 +205,7 @@ class FoldedIndex:
             self.recipe.field,
             self.recipe.fields,
             seal=self.seal,
-            mappings=self.engine.all_mappings(self.name).values(),
+            mappings=mappings,
             options=self._fold,
         )
         return {**found.facts, "passages": [passage._asdict() for passage in found.passages]}
@@ -412,9 +415,9 @@ class FoldedIndex:
         mappings = self.engine.all_mappings(self.name) if scopes else {}
         return query_document(self.pipeline, self.recipe, document, scopes, mappings)
 
-    def stored_hit(self, wanted: str | tuple[str, str]) -> JSON:
+    def stored_hit(self, wanted: str | tuple[str, str], shown: Mapping[str, Any] | None = None) -> JSON:
         """Return the hit of a stored document; raise ``InputError`` if there is none, or several."""
-        return run(self.engine, stored_document(self.name, wanted, {}))
+        return run(self.engine, stored_document(self.name, wanted, dict(shown or {})))
 
     @cached_property
     def _watch(self) -> IndexWatch:

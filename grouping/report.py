@@ -16,7 +16,7 @@ from shinglefold.model.linkage import noted_linkage
 from shinglefold.model.recipe import Recipe, stored_recipe
 from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
 from shinglefold.options.validation import check_engine, check_str, check_type
-from shinglefold.rerank.hits import refuse_small_windows
+from shinglefold.rerank.hits import check_complete
 from shinglefold.rerank.index_fields import source_of
 from shinglefold.runtime.backoff import DEFAULT_BACKOFF, retry_unavailable
 
@@ -392,14 +392,14 @@ def _members(  # noqa: PLR0917 - of one report
                 "size": MEMBERS,
                 "_source": names.shown,
                 "docvalue_fields": list(dates),
+                **engine.can.unaltered,
             }
             for number in part
         ]
         for number, answer in zip(part, engine.msearch([(index, body) for body in bodies]), strict=True):
             if isinstance(answer, EngineError):
                 raise answer
-            refuse_small_windows(answer)
-            found[number] = members_of(answer["hits"]["hits"], leaders[number], names)
+            found[number] = members_of(check_complete(answer)["hits"]["hits"], leaders[number], names)
     return found
 
 

@@ -74,7 +74,7 @@ def recover_recipe(
     """
     field = fingerprint_field(engine.mappings(index))
     query = {"bool": {"filter": [{"exists": {"field": f"{field}.digest"}}]}}
-    body = {"query": query, "size": _SAMPLE, "track_total_hits": False}
+    body = {"query": query, "size": _SAMPLE, "track_total_hits": False, **engine.can.unaltered}
     signed = list(_signed(engine.search(index, body)["hits"]["hits"], field)) if field else []
     if not signed:
         return None

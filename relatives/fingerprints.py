@@ -12,6 +12,12 @@ from shinglefold.sketch.shingles import stream
 
 #: The number of windows processed at a time, so that intermediate arrays fit into the second-level cache.
 _BLOCK = 8192
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+#: The widths in ``birthday_table``, in bits.
+WIDTHS = (32, 40, 48, 56, 64, 72)
+#: The probabilities of a collision in ``birthday_table``.
+PROBABILITIES = (0.01, 0.1, 0.4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +202,6 @@ def _check_width(width: int) -> None:
         raise ConfigError(f"a window of {width} words; it needs at least 1")
 
 
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-
-
 def crc32(data: bytes, starts: Int64s, ends: Int64s) -> Uint32s:
     """Return the CRC32 of each piece ``data[start:end]``, uint32 (D,).
 
@@ -222,12 +224,6 @@ def crc64(data: bytes, starts: Int64s, ends: Int64s) -> Uint64s:
         raise MissingExtra("hashes", "CRC64") from error
     pieces = zip(starts.tolist(), ends.tolist(), strict=True)
     return np.fromiter((xz(data[start:end]) for start, end in pieces), np.uint64, len(starts))
-
-
-#: The widths in the table, in bits.
-WIDTHS = (32, 40, 48, 56, 64, 72)
-#: The probabilities of a collision in the table.
-PROBABILITIES = (0.01, 0.1, 0.4)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,15 @@ WIDTHS = (32, 64, 128)
 _SECOND = np.uint64(0x9E3779B97F4A7C15)
 #: How many features are unpacked at a time, each bit to a byte.
 _BLOCK = 1 << 14
+_BITS = 64
+#: About how many unrelated fingerprints a query of a table may be compared with.
+_STRANGERS = 64
+#: The number of fingerprints that ``pairs`` looks up at a time.
+_BATCH = 1 << 14
+#: The number of comparisons made at a time.
+_COMPARED = 1 << 21
+#: Blocks of ``near_once``: more of them mean smaller buckets and more tables.
+_NEAR_BLOCKS = 5
 
 
 def simhashes(
@@ -111,17 +120,6 @@ def _balance(features: Uint64s, starts: Int64s, weights: NDArray[np.floating] | 
         return np.asarray(2.0 * counts - sizes[:, None], np.float64)
     signed = np.where(spread, 1.0, -1.0) * weights[:, None]
     return np.asarray(np.add.reduceat(signed, starts, axis=0), np.float64)
-
-
-_BITS = 64
-#: About how many unrelated fingerprints a query of a table may be compared with.
-_STRANGERS = 64
-#: The number of fingerprints that ``pairs`` looks up at a time.
-_BATCH = 1 << 14
-#: The number of comparisons made at a time.
-_COMPARED = 1 << 21
-#: Blocks of ``near_once``: more of them mean smaller buckets and more tables.
-_NEAR_BLOCKS = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,11 +44,12 @@ _SEVERAL = frozenset(
 )
 _ONE = ("field", "default_field")
 _DATES = ("date", "date_nanos")
+_KEYWORDS = ("keyword", "constant_keyword", "wildcard")
 #: Types of fields whose values may be read as dates: as milliseconds, or as text in ISO 8601.
 _WITH_DATES = frozenset(
     {
         *_DATES, "byte", "short", "integer", "long", "unsigned_long", "double", "float", "half_float",
-        "scaled_float", "keyword", "constant_keyword", "wildcard",
+        "scaled_float", *_KEYWORDS,
     }
 )  # fmt: skip
 #: Formats of dates whose doc values ``moment`` reads: ISO 8601, or milliseconds since 1970.
@@ -148,6 +149,16 @@ def check_dates(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterab
                 f"index {index!r}: {name!r} is of type {wrong}, which has no dates; name a date, a number of "
                 "milliseconds, or a keyword with dates in ISO 8601"
             )
+
+
+def keyword_fields(mappings: Iterable[Mappings], names: Iterable[str]) -> frozenset[str]:
+    """Return those of some fields that are keywords in some index."""
+    several = list(mappings)
+    return frozenset(
+        name
+        for name in names
+        if any((found := definition_of(one, name)) and found[1].get("type") in _KEYWORDS for one in several)
+    )
 
 
 def mapped_at(mappings: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:

@@ -40,6 +40,7 @@ from shinglefold.rerank.index_fields import (
     index_names,
     is_nested,
     is_valid,
+    keyword_fields,
     keywords_missing,
     mapped_at,
     mappings_of_each,
@@ -94,6 +95,7 @@ class IndexFacts:
     ``inexact``: sort keys by which servers may skip hits, of those that searches had.
     ``dates``: those of ``fields`` that are dates in a format that folding can't read.
     ``unlike_dates``: errors for those that are dates so in one index and no dates in another, by name.
+    ``keywords``: those of ``fields`` that are keywords in some index.
     ``pipeline``: the default search pipeline of the index; {} if there is none, or it can't be read.
     """
 
@@ -109,6 +111,7 @@ class IndexFacts:
     inexact: set[str] = field(default_factory=set)
     dates: frozenset[str] = frozenset()
     unlike_dates: Mapping[str, ConfigError] = field(default_factory=dict)
+    keywords: frozenset[str] = frozenset()
     pipeline: Mapping[str, Any] = field(default_factory=dict)
     read: float = field(default_factory=monotonic)
     settled: bool = False
@@ -271,6 +274,7 @@ class IndexKnowledge:
             facts.fields = {name for name in facts.fields if not name.startswith(_SORT)} | sort_name(body)
             facts.dates = unreadable_dates(found.values(), facts.fields)
             facts.unlike_dates = unlike_dates(found, facts.fields)
+            facts.keywords = keyword_fields(found.values(), facts.fields)
             facts.inexact = set() if _skips_exactly(found, body) else sort_name(body)
         return facts
 

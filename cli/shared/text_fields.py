@@ -49,7 +49,7 @@ def text_fields(
 ) -> TextFields:
     """Return messages about the text fields of an index. Cost: one search for 50 documents."""
     body = {"size": _SAMPLE, "query": {"bool": {"must_not": [placeholder_query(recipe.field)]}}}
-    hits = engine.search(index, body)["hits"]["hits"]
+    hits = engine.search(index, body | engine.can.unaltered)["hits"]["hits"]
     sources = [without_path(hit["_source"], recipe.field) for hit in hits]
     fields = raw_fields(pipeline.steps, recipe.field)
     steps = pipeline.steps

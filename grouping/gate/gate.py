@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from shinglefold.contracts.engine import JSON, Document, Engine, HasConnection, RunsInThreads
 from shinglefold.engines import open_engine
-from shinglefold.errors import ConfigError, EngineError
+from shinglefold.errors import ConfigError, EngineError, check_complete
 from shinglefold.grouping.gate.base_gate import (
     BATCH,
     BaseGate,
@@ -144,7 +144,8 @@ class Gate(BaseGate):
         """Return the documents of an id under any routing, which only a search finds."""
         self.refresh()
         body = {"query": {"ids": {"values": [id_]}}, "size": _ROUTINGS, **self.engine.can.unaltered}
-        hits: list[JSON] = self.engine.search(self.index, body, self.engine.can.newest)["hits"]["hits"]
+        answer = self.engine.search(self.index, body, self.engine.can.newest)
+        hits: list[JSON] = check_complete(answer)["hits"]["hits"]
         return hits
 
     def sweep(self) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON, Engine, Guard, GuardedWrites
-from shinglefold.errors import EngineError, EngineUnavailable, ShinglefoldError
+from shinglefold.errors import EngineError, EngineUnavailable, ShinglefoldError, check_complete
 from shinglefold.grouping.gate.opening import EngineCalls, GateSetup, concrete_index
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.member import DONE, GateFields, Request, now
@@ -186,7 +186,7 @@ def placeholders(engine: Engine, index: str, field: str) -> list[Placeholder]:
     order = {pending: {"order": "asc", "unmapped_type": "long"}}
     body = {"query": placeholder_query(field), "size": _PAGE, "sort": [order], "_source": False}
     body |= engine.can.unaltered
-    hits = engine.search(concrete, body, engine.can.newest)["hits"]["hits"]
+    hits = check_complete(engine.search(concrete, body, engine.can.newest))["hits"]["hits"]
     routings = [hit.get("_routing") for hit in hits]
     stored = engine.read(concrete, [hit["_id"] for hit in hits], [pending], routings)
     gate_fields = GateFields(field)

@@ -23,6 +23,18 @@ from shinglefold.sketch.shingles import mix64, stream
 Column = Any
 #: Arrow's functions. They are made when pyarrow is imported, so type checkers don't know them.
 compute: Any = pyarrow.compute
+#: The states of a document: its fingerprint has a signature; has none, or is missing; is damaged or sealed;
+#: is of another scheme.
+SIGNED, UNSIGNED, UNREADABLE, FOREIGN = 0, 1, 2, 3
+#: The low bits of a document's number: its position in the partition, whose number is in the high bits.
+_ROWS = 33
+_SCHEMA = (
+    "number long, id string, state byte, digest string, keys array<long>, shingles long, signature binary, "
+    "sketch long, facts long"
+)
+_TEXTS = ", written binary, canonical binary"
+#: Parts that are read beside the fingerprint, and their columns.
+_BESIDE = {"supershingles": "every", "written": "written", "canonical": "canonical"}
 
 
 def numbers(column: Column) -> Int64s:
@@ -69,18 +81,6 @@ def run_starts(keys: Int64s) -> Int64s:
     return np.concatenate((np.zeros(1, np.int64), np.flatnonzero(keys[1:] != keys[:-1]) + 1))
 
 
-#: The states of a document: its fingerprint has a signature; has none, or is missing; is damaged or sealed;
-#: is of another scheme.
-SIGNED, UNSIGNED, UNREADABLE, FOREIGN = 0, 1, 2, 3
-#: The low bits of a document's number: its position in the partition, whose number is in the high bits.
-_ROWS = 33
-_SCHEMA = (
-    "number long, id string, state byte, digest string, keys array<long>, shingles long, signature binary, "
-    "sketch long, facts long"
-)
-_TEXTS = ", written binary, canonical binary"
-
-
 def prints(signed: Frame, scheme: Scheme, *, target: str = FIELD, id_field: str = "") -> Frame:
     """Return the fingerprints of signed documents as rows of numbers, one a document.
 
@@ -113,9 +113,6 @@ def prints(signed: Frame, scheme: Scheme, *, target: str = FIELD, id_field: str 
     rows = signed.selectExpr(f"CAST(`{name}` AS string) AS id", *parts)
     schema = _SCHEMA + (_TEXTS if texts else "")
     return rows.mapInArrow(_Reader(scheme, beside, texts), schema)
-
-
-_BESIDE = {"supershingles": "every", "written": "written", "canonical": "canonical"}
 
 
 class _Rows(NamedTuple):

@@ -91,6 +91,8 @@ def native_page(
     body, options = request.body, request.options
     check_not_taken(inner_hit_names(body.get("query")), options)
     reasons = list(obstacles(body, options))
+    texts = sorted(facts.keywords & options.date_fields)
+    reasons += [f"{name!r} is a keyword, which engines do not sort by date" for name in texts]
     if not reasons and (lacking := (yield from grouped.obstacle(request.index, facts))):
         reasons = [lacking]
     if not reasons:

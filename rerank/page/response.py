@@ -86,8 +86,7 @@ def _answer_page(reading: WindowReader) -> Steps[JSON]:
     collapsed = reading.collapsed()
     groups: Sequence[Group] = collapsed.groups[reading.start : reading.needed]
     attached = [_attached(group, reading.options.members) for group in groups]
-    all_places = [place for places in attached for place in places]
-    found = yield from fetch_hits(reading, all_places)
+    found = yield from fetch_hits(reading, [place for places in attached for place in places])
     before = len(groups)
     groups, stale = yield from set_stale_apart(
         reading, groups, found, lambda places: _preferred(reading, places)
@@ -124,9 +123,9 @@ def _answer_page(reading: WindowReader) -> Steps[JSON]:
     if cut:
         reading.partial.note({}, cut)
     if reading.options.explain:
-        texts = reading.texts
+        texts, shown_places = reading.texts, sorted({place for places in attached for place in places})
         sources = (
-            (yield from fetch_fields(reading, all_places, (*texts.fields, FORMAT)))
+            (yield from fetch_fields(reading, shown_places, (*texts.fields, FORMAT)))
             if texts is not None
             else {}
         )

@@ -7,7 +7,6 @@ from base64 import urlsafe_b64encode
 import pytest
 
 import shinglefold
-from shinglefold.api.documents import query_document
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.api.index_recipe import words_of_index
 from shinglefold.engines import open_engine
@@ -15,7 +14,6 @@ from shinglefold.errors import ConfigError, IndexMissing, InputError, RecipeMism
 from shinglefold.examples import articles
 from shinglefold.grouping import Policy
 from shinglefold.ingest.writing.target_index import IndexChanged
-from shinglefold.rerank import Scope
 
 SAME = "Мост через реку закрыли на ремонт до конца лета, сообщил в понедельник мэр города."
 HUGE = urlsafe_b64encode(b'["", null, [1%s, "", "", ""]]' % (b"0" * 400)).decode()
@@ -342,113 +340,6 @@ def test_a_place_that_no_page_named_is_refused(site, after):
     for find in (site.similar, site.matches):
         with pytest.raises(ConfigError, match="pass `next` of a page unchanged"):
             find({"body": SAME} if find == site.similar else SAME, after=after)
-
-
-@pytest.fixture(scope="module")
-def scoped(tmp_path_factory):
-    """An open index with the same text on two sites."""
-    properties = {
-        "host": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
-        "open": {"type": "boolean"},
-        "day": {"type": "date"},
-        "flag": {"type": "keyword"},
-    }
-    folder = tmp_path_factory.mktemp("scoped")
-    shinglefold.setup(folder, "site", text=["body"], languages=["ru"], properties=properties)
-    with shinglefold.open(folder, "site") as index:
-        rows = [("1", "a.org", True, "2026-01-05"), ("2", "b.org", False, "2026-02-05")]
-        index.index(
-            {"id": one, "body": SAME, "host": host, "open": flag, "flag": flag, "day": day}
-            for one, host, flag, day in rows
-        )
-        yield index
-
-
-@pytest.mark.parametrize(
-    ("scope", "values"),
-    [
-        ("host.raw", {"host": "a.org"}),
-        ("host.raw", {"host": ["a.org", "a.org"]}),
-        ("open", {"open": "true"}),
-        ("open", {"open": True}),
-        ("flag", {"flag": True}),
-        ("day", {"day": "2026-01-05"}),
-        ("day", {"day": 1767571200000}),
-        ("day:7d", {"day": "2026-01-05T10:00:00"}),
-    ],
-)
-def test_a_document_has_the_values_of_scopes_that_the_index_would_have(scoped, scope, values):
-    assert [one.id for one in scoped.similar({"body": SAME, **values}, scope=scope).matches] == ["1"]
-
-
-@pytest.mark.parametrize(
-    ("form", "known"),
-    [("yyyy-MM-dd HH:mm:ss||epoch_millis", True), ("dd.MM.yyyy", False), ("yyyy-MM-dd||basic_date", False)],
-)
-def test_days_of_a_document_are_known_if_the_format_writes_them_as_iso_does(site, form, known):
-    document = {"body": SAME, "when": "2026-01-05 10:00:00"}
-    mappings = {"site": {"properties": {"when": {"type": "date", "format": form}}}}
-    given = (site.pipeline, site.recipe, document, [Scope.parse("when:7d")], mappings)
-    if known:
-        assert query_document(*given).values == {"when": ["2026-01-05 10:00:00"]}
-        return
-    with pytest.raises(ConfigError, match="store it, and give its id"):
-        query_document(*given)
-
-
-_SCOPE = {
-    "an address of the older kind": ({"type": "ip"}, "::ffff:10.0.0.1", ["10.0.0.1"]),
-    "a number as text": ({"type": "long"}, "5.7", [5]),
-    "a value that the index ignores": ({"type": "keyword", "ignore_above": 3}, ["abcd", "abc"], ["abc"]),
-    "a value that the index refuses": ({"type": "integer"}, "no number", []),
-    "an object of no mapping": (None, "a.org", ["a.org"]),
-}
-
-
-@pytest.mark.parametrize(("own", "given", "values"), _SCOPE.values(), ids=_SCOPE)
-def test_a_scope_has_the_values_that_its_type_makes(site, own, given, values):
-    mappings = {"site": {"properties": {} if own is None else {"at": own}}}
-    made = query_document(site.pipeline, site.recipe, {"body": SAME, "at": given}, [Scope("at")], mappings)
-    assert made.values == {"at": values}
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"at": {"type": "keyword", "normalizer": "lowercase"}},
-        {"at": {"type": "keyword", "null_value": "none"}},
-        {"at": {"type": "keyword"}, "site": {"type": "keyword", "copy_to": "at"}},
-        {"at": {"type": "long"}},
-        {"at": {"type": "date"}},
-        {"at": {"type": "float"}},
-    ],
-)
-def test_a_scope_that_one_of_several_indices_has_in_another_form_is_refused(site, other):
-    mappings = {"a": {"properties": {"at": {"type": "keyword"}}}, "b": {"properties": other}}
-    with pytest.raises(ConfigError, match="or store the document, and give its id"):
-        query_document(site.pipeline, site.recipe, {"body": SAME, "at": "1"}, [Scope("at")], mappings)
-
-
-def test_dates_that_two_indices_return_in_two_forms_are_refused(site):
-    given = {"a": {"type": "date", "format": "epoch_millis"}, "b": {"type": "date"}}
-    mappings = {name: {"properties": {"at": own}} for name, own in given.items()}
-    document = {"body": SAME, "at": "2026-01-05"}
-    with pytest.raises(ConfigError, match="epoch_millis and strict_date_optional_time"):
-        query_document(site.pipeline, site.recipe, document, [Scope("at")], mappings)
-    made = query_document(site.pipeline, site.recipe, document, [Scope.parse("at:7d")], mappings)
-    assert made.values == {"at": ["2026-01-05"]}
-
-
-@pytest.mark.parametrize("day", [10**18, -(10**18), 1e300, "no date"])
-def test_a_document_of_a_day_that_no_calendar_has_is_like_no_other(scoped, day):
-    assert not scoped.similar({"body": SAME, "day": day}, scope="day").matches
-
-
-def test_a_date_that_engines_return_in_milliseconds_is_compared_so(scoped):
-    mappings = {"properties": {"at": {"type": "date", "format": "epoch_millis"}}}
-    document = {"body": SAME, "at": 1767571200000}
-    made = query_document(scoped.pipeline, scoped.recipe, document, [Scope("at")], {"site": mappings})
-    assert made.values == {"at": [1767571200000]}
 
 
 def test_an_index_whose_recipe_was_changed_since_is_opened_again(tmp_path):

@@ -426,3 +426,11 @@ def test_what_a_policy_of_others_says_itself_is_told_as_it_is(copies, install):
     install(refuses)
     with pytest.raises(ConfigError, match=r"^theirs needs a field$"):
         shown(copies, "theirs")
+
+
+@pytest.mark.parametrize(("one", "other"), [(True, "true"), (False, "false"), (5, 5.0), (5, "5")])
+def test_a_scope_may_be_written_as_a_value_or_as_its_text(one, other):
+    hits = hits_of([Spec(original=1), Spec(original=1)])
+    for hit, value in zip(hits, (one, other), strict=True):
+        hit["fields"]["host"] = [value]
+    assert len(collapse(hits, SCHEME, FoldOptions.parse({"scope": "host"})).groups) == 1

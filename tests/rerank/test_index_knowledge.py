@@ -272,6 +272,15 @@ def test_a_stale_representative_gives_way_to_a_member_that_was_not_fetched(site)
     assert (found, counters["stale"]) == ([["copy-0"], ["copy-1"], ["copy-2"], ["other"]], 2)
 
 
+def test_a_new_representative_is_explained_by_its_passages(site):
+    _replace(site, "copy-2", body=_text(10))
+    options = {"members": 1, "representative": "prefer:id=copy-2,copy-1", "explain": {"passages": True}}
+    found, counters = _search(site, **options)
+    assert found == [["copy-1", "copy-0"], ["copy-2"], ["other"]]
+    (member,) = counters["explain"][0]["members"]
+    assert member["passages"]
+
+
 @pytest.mark.parametrize(
     "changed",
     [{"_dedup": None}, {"body": _text(20), "_dedup": None}],

@@ -175,6 +175,7 @@ def test_buckets_of_terms_count_groups_on_request(engine):
         ({"ext": {"dedup": {"cursor": True}}}, {}, "from and size"),
         ({}, {"explain": True}, "explain compares"),
         ({"search_after": [3]}, {}, "search_after"),
+        ({"ext": {"dedup": {"representative": "newest:host"}}}, {}, "'host' is a keyword"),
     ],
 )
 def test_what_an_engine_cannot_collapse_is_refused_with_the_reason_or_done_by_a_window(

@@ -63,6 +63,8 @@ def test_every_document_is_signed_examined_grouped_and_counted(engine, piped, ga
     assert (made.counts.read, made.settled) == (COUNT, True)
     report = make_report(engine, piped)
     assert (report.documents, report.copies, report.without_group) == (COUNT, COUNT // 4, 0)
+    assert report.largest
+    assert all(len(one.members) == one.documents == 2 for one in report.largest)
 
 
 def test_a_gate_is_shown_what_no_page_shows(engine, piped, gate_pipeline):
