@@ -66,9 +66,13 @@ def _scope_values(document: Document, scope: Scope, mappings: Sequence[JSON]) ->
     path, node = defined[0]
     obstacle = "a normalizer" if node.get("normalizer") else ""
     unreadable = unreadable_dates(mappings, [scope.field])
-    written = {part for _, one in defined for part in str(one.get("format", "epoch_millis")).split("||")}
-    if unreadable and scope.within is not None and not written <= ISO_FORMATS:
-        obstacle = f"the format {node.get('format')}"
+    forms = {str(one.get("format", "epoch_millis")) for _, one in defined}
+    written = {part for form in forms for part in form.split("||")}
+    # Equal dates are equal as engines write them: in the first format.
+    if unreadable and (len(forms | written) > 1 if scope.within is None else not written <= ISO_FORMATS):
+        obstacle = f"the format {' or '.join(sorted(forms))}"
+    elif node.get("type") == "date_nanos" and scope.within is None:
+        obstacle = "the type date_nanos"
     if obstacle:
         raise ConfigError(
             f"the scope {scope.field!r} has {obstacle}, so that its values can't be compared before the "

@@ -396,6 +396,26 @@ def test_days_of_a_document_are_known_if_the_format_writes_them_as_iso_does(site
         query_document(*given)
 
 
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [
+        ([{"type": "date", "format": "dd.MM.yyyy"}], True),
+        ([{"type": "date", "format": "dd.MM.yyyy||epoch_millis"}], False),
+        ([{"type": "date", "format": "dd.MM.yyyy"}, {"type": "date"}], False),
+        ([{"type": "date_nanos"}], False),
+    ],
+)
+def test_equal_days_of_a_document_are_known_if_engines_write_them_as_it_does(site, given, known):
+    document = {"body": SAME, "when": "05.01.2026"}
+    mappings = [{"properties": {"when": one}} for one in given]
+    arguments = (site.pipeline, site.recipe, document, [Scope("when")], mappings)
+    if known:
+        assert query_document(*arguments).values == {"when": ["05.01.2026"]}
+        return
+    with pytest.raises(ConfigError, match="store it, and give its id"):
+        query_document(*arguments)
+
+
 @pytest.mark.parametrize("day", [10**18, -(10**18), 1e300, "no date"])
 def test_a_document_of_a_day_that_no_calendar_has_is_like_no_other(scoped, day):
     assert not scoped.similar({"body": SAME, "day": day}, scope="day").matches
