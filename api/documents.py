@@ -1,6 +1,7 @@
 """Documents of an open index: those to find copies of, those that are stored, those to sign or write."""
 
 import logging
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -24,6 +25,8 @@ from shinglefold.rerank.hits import moment
 from shinglefold.rerank.index_fields import ISO_FORMATS, definition_of, unreadable_dates
 from shinglefold.rerank.similar import QueryDocument
 
+_USUAL_FORMAT = "strict_date_optional_time||epoch_millis"
+_YEAR_OR_MONTH = re.compile(r"[0-9]{4}(-[0-9]{2})?")
 _FLAGS = {"true": True, "false": False, "": False}
 _log = logging.getLogger("shinglefold.api")
 
@@ -66,7 +69,7 @@ def _scope_values(document: Document, scope: Scope, mappings: Sequence[JSON]) ->
     path, node = defined[0]
     obstacle = "a normalizer" if node.get("normalizer") else ""
     unreadable = unreadable_dates(mappings, [scope.field])
-    forms = {str(one.get("format", "epoch_millis")) for _, one in defined}
+    forms = {str(one.get("format", _USUAL_FORMAT)) for _, one in defined}
     written = {part for form in forms for part in form.split("||")}
     # Equal dates are equal as engines write them: in the first format.
     if unreadable and (len(forms | written) > 1 if scope.within is None else not written <= ISO_FORMATS):
@@ -79,6 +82,8 @@ def _scope_values(document: Document, scope: Scope, mappings: Sequence[JSON]) ->
             "document is stored: store it, and give its id"
         )
     values = values_at(document, path)
+    if node.get("type") in ("date", "date_nanos") and any("optional_time" in part for part in written):
+        values = [_first_day(value) for value in values]
     if node.get("type") == "boolean":
         return [_FLAGS.get(value, value) if isinstance(value, str) else value for value in values]
     if node.get("type") == "keyword":
@@ -88,6 +93,12 @@ def _scope_values(document: Document, scope: Scope, mappings: Sequence[JSON]) ->
     if node.get("type") == "date" and scope.within is None and as_iso:
         return [date for value in values if (date := _iso_date(value)) is not None]
     return values
+
+
+def _first_day(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return the first day of a year or of a month, for which engines take it; other values unchanged."""
+    short = isinstance(value, str) and _YEAR_OR_MONTH.fullmatch(value)
+    return f"{value}-01-01"[:10] if short else value
 
 
 def _iso_date(value: Any) -> str | None:  # noqa: ANN401 - JSON

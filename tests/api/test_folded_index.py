@@ -375,6 +375,8 @@ def scoped(tmp_path_factory):
         ("day", {"day": "2026-01-05"}),
         ("day", {"day": 1767571200000}),
         ("day:7d", {"day": "2026-01-05T10:00:00"}),
+        ("day:7d", {"day": "2026-01"}),
+        ("day:7d", {"day": "2026"}),
     ],
 )
 def test_a_document_has_the_values_of_scopes_that_the_index_would_have(scoped, scope, values):
