@@ -1,6 +1,7 @@
 """Documents of an open index: those to find copies of, those that are stored, those to sign or write."""
 
 import logging
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -27,6 +28,7 @@ from shinglefold.rerank.similar import QueryDocument
 
 #: That of a mapping which names none.
 _DATE_FORMAT = "strict_date_optional_time||epoch_millis"
+_YEAR_OR_MONTH = re.compile(r"[0-9]{4}(-[0-9]{2})?")
 _log = logging.getLogger("shinglefold.api")
 
 
@@ -87,17 +89,22 @@ def _dates(
     formats = {str(node.get("format") or _DATE_FORMAT) for _, node in defined}
     unreadable = unreadable_dates(mappings, [scope.field])
     written = {part for one in formats for part in one.split("||")}
+    lenient = any("optional_time" in part for part in written)
     # Engines return dates as the mapping writes them.
     in_milliseconds = {node.get("format") == "epoch_millis" for _, node in defined}
-    unknown = (
-        unreadable and not written <= ISO_FORMATS if scope.within is not None else len(in_milliseconds) > 1
-    )
+    if scope.within is not None:
+        unknown = unreadable and not written <= ISO_FORMATS
+    else:
+        # Equal dates are equal as engines write them: in the first format.
+        unknown = len(in_milliseconds) > 1 or (unreadable and (lenient or len(formats | written) > 1))
     if unknown:
         raise ConfigError(
             f"the scope {scope.field!r} has the format {' and '.join(sorted(formats))}, so that its values "
             "can't be compared before the document is stored: store it, and give its id"
         )
     values = values_at(document, defined[0][0])
+    if lenient:
+        values = [_first_day(value) for value in values]
     if unreadable or in_milliseconds == {True} or scope.within is not None:
         return values
     return [date for value in values if (date := _iso_date(value)) is not None]
@@ -108,6 +115,12 @@ def scope_fields(scopes: Sequence[Scope], mappings: Sequence[JSON]) -> JSON:
     dates = unreadable_dates(mappings, [scope.field for scope in scopes if scope.within is not None])
     names = [scope.field for scope in scopes]
     return {"docvalue_fields": with_doc_values({}, names, dates)} if names else {}
+
+
+def _first_day(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return the first day of a year or of a month, for which engines take it; other values unchanged."""
+    short = isinstance(value, str) and _YEAR_OR_MONTH.fullmatch(value)
+    return f"{value}-01-01"[:10] if short else value
 
 
 def _iso_date(value: Any) -> str | None:  # noqa: ANN401 - JSON

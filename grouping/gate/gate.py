@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from shinglefold.contracts.engine import JSON, Document, Engine, HasConnection, RunsInThreads
 from shinglefold.engines import open_engine
-from shinglefold.errors import ConfigError, EngineError, check_complete
+from shinglefold.errors import ConfigError, EngineError
 from shinglefold.grouping.gate.base_gate import (
     BATCH,
     BaseGate,
@@ -30,6 +30,7 @@ from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import without_fingerprint
 from shinglefold.options.validation import check_str
 from shinglefold.rerank.explanation import matched_passages
+from shinglefold.rerank.hits import check_complete
 from shinglefold.runtime.signals import Interrupts
 
 Arguments = ParamSpec("Arguments")

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON, Engine, Guard, GuardedWrites
-from shinglefold.errors import EngineError, EngineUnavailable, ShinglefoldError, check_complete
+from shinglefold.errors import EngineError, EngineUnavailable, ShinglefoldError
 from shinglefold.grouping.gate.opening import EngineCalls, GateSetup, concrete_index
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.member import DONE, GateFields, Request, now
 from shinglefold.grouping.gate.protocol.protocol import publish_settled
 from shinglefold.ingest.writing.batch import ReadBack
 from shinglefold.model.stored_fingerprint import PENDING, placeholder_query
+from shinglefold.rerank.hits import check_complete
 from shinglefold.runtime.sans_io import run_async
 
 #: Seconds between two refreshes, and between two checks of which index the name means.

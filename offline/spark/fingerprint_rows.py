@@ -243,7 +243,7 @@ class _Reader:
 
     def _told(self, row: dict[str, Any]) -> tuple[int, Fingerprint | None]:
         """Return the state of a row, and its fingerprint if it is ``SIGNED`` or ``UNSIGNED``."""
-        if row["digest"] is None:
+        if row["digest"] is None and not row["supershingles"] and not row["signature"]:
             return UNSIGNED, None
         with suppress(InputError):
             made = Fingerprint.from_field(row)

@@ -75,12 +75,14 @@ class _Read:
 
 
 def _whole(parts: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the parts that ``prints`` reads; None if a part has the wrong type, as after damage."""
+    """Return the parts that ``prints`` reads; only an empty digest, which is damaged, if a type is wrong."""
     words = parts.get("supershingles")
     # Engines store a list of one value like the value itself.
     found = {**parts, "supershingles": [words] if isinstance(words, str) else words}
     whole = {name: found.get(name) for name in _PARTS}
-    return whole if any(value is not None for value in whole.values()) and _typed(whole) else None
+    if all(value is None for value in whole.values()):
+        return None
+    return whole if _typed(whole) else {**dict.fromkeys(_PARTS), "digest": ""}
 
 
 def _typed(parts: Mapping[str, Any]) -> bool:

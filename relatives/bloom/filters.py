@@ -80,7 +80,7 @@ class Shape:
 
 
 def pseudo_matrix_rows(lengths: Iterable[int], elements: int) -> int:
-    """Return the rows that a pseudo-matrix filter needs, at n elements a row."""
+    """Return the fewest rows that a pseudo-matrix filter needs, at n elements a row."""
     return ceil(sum(lengths) / elements)
 
 

@@ -41,6 +41,8 @@ def scoped(tmp_path_factory):
         ("day", {"day": "2026-01-05"}),
         ("day", {"day": 1767571200000}),
         ("day:7d", {"day": "2026-01-05T10:00:00"}),
+        ("day:7d", {"day": "2026-01"}),
+        ("day:7d", {"day": "2026"}),
     ],
 )
 def test_a_document_has_the_values_of_scopes_that_the_index_would_have(scoped, scope, values):
@@ -60,6 +62,27 @@ def test_days_of_a_document_are_known_if_the_format_writes_them_as_iso_does(site
         return
     with pytest.raises(ConfigError, match="store it, and give its id"):
         query_document(*given)
+
+
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [
+        ([{"type": "date", "format": "dd.MM.yyyy"}], True),
+        ([{"type": "date", "format": "dd.MM.yyyy||epoch_millis"}], False),
+        ([{"type": "date", "format": "dd.MM.yyyy"}, {"type": "date"}], False),
+        ([{"type": "date", "format": "date_optional_time"}], False),
+        ([{"type": "date_nanos"}], False),
+    ],
+)
+def test_equal_days_of_a_document_are_known_if_engines_write_them_as_it_does(site, given, known):
+    document = {"body": SAME, "when": "05.01.2026"}
+    mappings = {str(place): {"properties": {"when": one}} for place, one in enumerate(given)}
+    arguments = (site.pipeline, site.recipe, document, [Scope("when")], mappings)
+    if known:
+        assert query_document(*arguments).values == {"when": ["05.01.2026"]}
+        return
+    with pytest.raises(ConfigError, match=r"store (it|the document), and give its id"):
+        query_document(*arguments)
 
 
 _SCOPE = {

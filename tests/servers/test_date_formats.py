@@ -33,6 +33,10 @@ def dated(engine, shared_index):
     made["properties"] |= {"number": {"type": "integer"}}
     for name, (mapping, _) in DAYS.items():
         made["properties"][name] = {"type": "date", **mapping}
+    if engine.info()["distribution"] == "elasticsearch":
+        # It hides the field of its name.
+        made["properties"]["seconds"] = {"type": "keyword"}
+        made["runtime"] = {"seconds": {"type": "date", "format": "epoch_second"}}
     index = shared_index(made, {"number_of_shards": 1, "number_of_replicas": 0})
     stored = fingerprint_of(spec_of(8)).to_field()
     actions = [

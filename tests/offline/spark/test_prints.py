@@ -68,10 +68,11 @@ def test_rows_out_of_the_ordinary_change_nothing_for_the_others(scheme, made):
         (2, lambda one: one | {"signature": one["signature"][:-4]}),
         (2, lambda one: one | {"supershingles": one["supershingles"][:-1]}),
         (2, lambda one: one | {"supershingles": ["x"] * 21}),
+        (2, lambda one: one | {"digest": None}),
         (2, lambda one: one | {"digest": one["digest"] + ".c2VhbA"}),
         (3, lambda one: one | {"digest": one["digest"].replace("sf3-", "sf3-0"), "scheme": None}),
     ],
-    ids=["no base64", "too short", "a keyword gone", "no keywords", "sealed", "another scheme"],
+    ids=["no base64", "too short", "a keyword gone", "no keywords", "no digest", "sealed", "another scheme"],
 )
 def test_what_can_not_be_trusted_is_told_and_compared_with_nothing(scheme, made, state, change):
     found = rows(scheme, [*made, change(made[0])])

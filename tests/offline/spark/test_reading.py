@@ -3,6 +3,7 @@
 from contextlib import closing
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from support.copied_texts import copied_texts, groups_by_what_is_stored
 
@@ -11,7 +12,10 @@ from shinglefold.errors import ConfigError
 from shinglefold.ingest.fingerprinter import Fingerprinter
 from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.offline.spark import groups, stored
+from shinglefold.offline.spark.fingerprint_rows import FOREIGN, UNREADABLE, UNSIGNED, _Reader
 from shinglefold.offline.spark.read_index import _whole
+
+_TYPES = {"digest": pa.string(), "supershingles": pa.list_(pa.string()), "signature": pa.string()}
 
 
 @pytest.fixture
@@ -49,7 +53,10 @@ def test_sealed_fingerprints_are_refused(recipe):
 @pytest.mark.parametrize(
     "damaged", [{"digest": 5}, {"supershingles": [1]}, {"shingles": "many"}, {"signature": ["a", "b"]}]
 )
-def test_parts_of_another_type_are_no_fingerprint(damaged):
+def test_parts_of_another_type_are_a_damaged_fingerprint(damaged, scheme):
     whole = {"scheme": "sf3-x", "digest": "sf3-x.en.3.abc", "supershingles": ["Aabcde"]}
-    assert _whole(whole) is not None
-    assert _whole(whole | damaged) is None
+    read = [_whole(one) for one in ({}, whole, whole | damaged)]
+    assert read[0] is None
+    columns = {name: pa.array([(one or {}).get(name) for one in read], kind) for name, kind in _TYPES.items()}
+    (rows,) = _Reader(scheme, False, False)([pa.RecordBatch.from_pydict({"id": pa.array("abc"), **columns})])
+    assert rows.column("state").to_pylist() == [UNSIGNED, FOREIGN, UNREADABLE]

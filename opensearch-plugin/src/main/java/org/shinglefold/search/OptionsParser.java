@@ -1,6 +1,7 @@
 package org.shinglefold.search;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
@@ -60,11 +61,11 @@ public final class OptionsParser {
         }
         return new FoldOptions(
             fraction(given, "min_resemblance"),
-            whole(given, "min_shared", null, 0, 1024),
+            given.get("min_shared") == null ? null : whole(given, "min_shared", null, 0, 1024),
             fraction(given, "min_length_ratio"),
             list(given, "representative", OptionsParser::policy),
             list(given, "scope", OptionsParser::scope),
-            members(given.get("members")),
+            members(given),
             window,
             most,
             flag(given.getOrDefault("fold", true))
@@ -78,16 +79,16 @@ public final class OptionsParser {
         );
     }
 
-    private static int members(Object given) {
-        if (!(given instanceof Map<?, ?> parts)) {
-            return given == null ? 5 : whole(Map.of("members", given), "members", 5, 0, 1000);
+    private static int members(Map<String, Object> given) {
+        if (!(given.get("members") instanceof Map<?, ?> parts)) {
+            return whole(given, "members", 5, 0, 1000);
         }
         for (Object name : parts.keySet()) {
             if (!name.equals("size")) {
                 throw forPython("[" + name + "] of members");
             }
         }
-        return parts.isEmpty() ? 5 : whole(Map.of("size", parts.get("size")), "size", 5, 0, 1000);
+        return whole(parts, "size", 5, 0, 1000);
     }
 
     private static Policy policy(Object given) {
@@ -139,7 +140,8 @@ public final class OptionsParser {
 
     private static <T> List<T> list(Map<String, Object> given, String name, Function<Object, T> read) {
         Object found = given.get(name);
-        List<?> several = found instanceof List<?> entries ? entries : found == null ? List.of() : List.of(found);
+        List<?> several = found instanceof List<?> entries ? entries
+            : given.containsKey(name) ? Collections.singletonList(found) : List.of();
         if (several.size() > MOST_ENTRIES) {
             throw new IllegalArgumentException(name + ": at most " + MOST_ENTRIES + ", got " + several.size());
         }
@@ -167,7 +169,7 @@ public final class OptionsParser {
         throw new IllegalArgumentException("field: expected the name of a field, got [" + given + "]");
     }
 
-    private static Integer whole(Map<String, Object> given, String name, Integer otherwise, int least, int most) {
+    private static Integer whole(Map<?, ?> given, String name, Integer otherwise, int least, int most) {
         Object found = given.get(name);
         if (found == null && !given.containsKey(name)) {
             return otherwise;
