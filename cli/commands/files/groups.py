@@ -99,7 +99,8 @@ def groups(
     form = "csv" if as_csv else "json" if invocation.json else "text"
     named = title_field if form != "text" or (sys.stdout.isatty() if titles is None else titles) else ""
     shown = (named,) if named else ()
-    with open_collection(invocation, sources, shown=shown, **given) as found:
+    wanted = "--titles" if titles else "--title-field" if title_field != "title" else ""
+    with open_collection(invocation, sources, shown=shown, titles=wanted, **given) as found:
         # Of signed files no text is read.
         named = named if found.table.whole else ""
         if as_pairs:

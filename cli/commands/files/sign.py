@@ -113,7 +113,7 @@ def sign(
     """
     from shinglefold.cli.shared.open_index import load_lexicon, save_lexicon
     from shinglefold.offline.sign.run import sign as signed
-    from shinglefold.offline.sign.run_journal import is_repeatable
+    from shinglefold.offline.sign.tasks import is_repeatable
 
     settings = invocation.settings()
     options = _sign_options(settings, **given)
