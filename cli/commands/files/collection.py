@@ -110,6 +110,7 @@ class Collection:
     """The fingerprints of a collection, the search for its pairs, and the names of its documents.
 
     ``check`` raises when the command is interrupted. ``lacks_text``: see the function of this name.
+    ``untitled``: titles were shown, and none of the documents has one.
     """
 
     table: "FingerprintTable"
@@ -117,6 +118,7 @@ class Collection:
     names: "DocumentNames"
     check: Callable[[], None]
     lacks_text: bool = False
+    untitled: bool | None = None
 
     @property
     def scheme(self) -> "Scheme":
@@ -125,7 +127,10 @@ class Collection:
 
     def titles(self, documents: "NDArray[np.integer]", field: str) -> list[str]:
         """Return the titles of documents, "" for those without one."""
-        return [str(fields.get(field, "")) for _, fields in self.table.shown(documents)]
+        found = [str(fields.get(field, "")) for _, fields in self.table.shown(documents)]
+        if found:
+            self.untitled = self.untitled is not False and not any(found)
+        return found
 
     def until_interrupted(self, items: Iterable[_Item]) -> Iterator[_Item]:
         """Yield the items.

@@ -12,7 +12,7 @@ from shinglefold.cli.commands.files.collection import (
     open_collection,
     scale_options,
 )
-from shinglefold.cli.shared.command import Invocation, command
+from shinglefold.cli.shared.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.shared.definitions import title_field_option
 from shinglefold.cli.shared.output import printable, remark, write_csv, write_json, write_line
 from shinglefold.model.linkage import LINKAGE, Linkage, linkage_phrase
@@ -107,7 +107,11 @@ def groups(
             _print_pairs(found, sort, named, invocation.json)
         else:
             _print_groups(found, linkage or LINKAGE, min_size or 2, sort == "size", named, form)
-        return finish(found)
+        code = finish(found)
+        if found.untitled and title_field != "title":
+            remark(f"none of these documents has the field {title_field}, which titles are to come from")
+            code = PARTLY if code == DONE else code
+        return code
 
 
 def _check_forms(  # noqa: PLR0917 - an option each

@@ -193,6 +193,7 @@ def index(
         sources=source_fields(chosen.steps),
         stripped=stripped_fields(chosen.steps),
         facts=NeverDiffer.parse(recipe.never_differ).fields,
+        routing=routing_field,
     )
     canonicalizer = chosen.tools.canonicalizer
     load_lexicon(canonicalizer, target.settings)
