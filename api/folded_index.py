@@ -36,7 +36,7 @@ from shinglefold.model.recipe import Recipe
 from shinglefold.model.scheme import Scheme, thresholds
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint
-from shinglefold.options.validation import check_type
+from shinglefold.options.validation import check_path, check_type
 from shinglefold.registry import check_versions
 from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
 from shinglefold.rerank.engine_calls import run
@@ -269,7 +269,7 @@ class FoldedIndex:
                 documents if sized else watch.watch(documents),
                 self.pipeline,
                 field=self.recipe.field,
-                dead_letters=None if dead_letters is None else str(dead_letters),
+                dead_letters=None if dead_letters is None else check_path("dead_letters", dead_letters),
                 workers=workers,
                 progress=progress,
                 groups=numbering,
@@ -360,7 +360,7 @@ class FoldedIndex:
             self.recipe.field,
             only_missing=only_missing,
             requests_per_second=requests_per_second,
-            checkpoint=None if checkpoint is None else str(checkpoint),
+            checkpoint=None if checkpoint is None else check_path("checkpoint", checkpoint),
             workers=workers,
             allow_poorer=allow_poorer,
         )

@@ -36,10 +36,11 @@ def missing_index(engine: Engine, index: str, remedy: str, where: str = "") -> I
     """Return the error for a missing index, which names the index that is meant, or those that there are.
 
     Args:
-        remedy: how to make the index.
+        remedy: how to make the index; replaced if the name is of several indices.
         where: the folder or address, for the message.
     """
     missing = f"no index {index!r}{f' in {where}' if where else ''}"
+    remedy = "Check the names." if "," in index else remedy
     try:
         names = sorted({name for one in engine.indices() for name in (one.name, *one.aliases)})
     except EngineError:

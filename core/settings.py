@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from shinglefold.errors import ConfigError, nearest, reason_of
 from shinglefold.model.recipe import FIELD, check_field
 from shinglefold.model.scheme import CanonOptions, Scheme
-from shinglefold.options.validation import check_known, check_path, check_str
+from shinglefold.options.validation import check_known, check_path, check_str, check_workers
 
 _PREFIX = "SHINGLEFOLD_"
 _FILE = "shinglefold.toml"
@@ -109,9 +109,16 @@ def settings_with_origins(
         elif meant := nearest(key, _KINDS, _ALIKE):
             raise ConfigError(f"unknown setting {name}; did you mean {_PREFIX}{meant.upper()}?")
     # An unset shell variable makes an empty name, which would mean the working folder.
-    check_str(settings.given.get("data_dir", "data_dir"), settings.data_dir)
-    check_field(settings.given.get("field", "field"), settings.field)
+    check_str(_named("data_dir", origins), settings.data_dir)
+    check_field(_named("field", origins), settings.field)
+    check_workers(_named("workers", origins), settings.workers)
     return settings, origins
+
+
+def _named(setting: str, origins: Mapping[str, SettingOrigin]) -> str:
+    """Return the name of a setting in messages: its variable, or with its file."""
+    kind, where = origins[setting]
+    return {"environment": where, "file": f"{setting} (in {where})"}.get(kind, setting)
 
 
 def _read(path: str | Path | None) -> dict[str, Any]:

@@ -66,6 +66,11 @@ def open_engine(where: Any, canonicalizer: Any = None) -> Engine:  # noqa: ANN40
             )
         made: Engine = _server_engine(product).of_client(where)
         return made
+    if callable(getattr(where, "search", None)):
+        raise ConfigError(
+            "expected an address, a folder, a Connection or a client, got an engine, which only "
+            "shinglefold.open takes"
+        )
     # An unset variable makes an empty address, and as a path that is the current folder.
     check_path("address", where)
     address = str(where)

@@ -45,7 +45,7 @@ _MANY_TAGS = 3
 class FieldWatch:
     """Records which fields occur in documents, and keeps a sample of them.
 
-    ``language``: the field that should hold the language of documents, empty if none was configured.
+    ``language``, ``routing``: the fields that should hold those of documents, empty if none was configured.
     ``sources``: further fields from which steps of the pipeline take text; None if these are unknown.
     ``stripped``: fields from which steps take the markup. ``facts``: fields whose values keep copies apart.
     """
@@ -58,6 +58,7 @@ class FieldWatch:
     sources: Sequence[str] | None = ()
     stripped: Sequence[str] = ()
     facts: Sequence[str] = ()
+    routing: str = ""
 
     def watch(self, records: Iterable[_T]) -> Iterator[_T]:
         """Yield records, or plain documents, unchanged, and add each of them."""
@@ -70,7 +71,7 @@ class FieldWatch:
     def add(self, document: Mapping[str, Any]) -> None:
         """Add one document."""
         self.documents += 1
-        for name in (*self.fields, *self.facts, self.language):
+        for name in (*self.fields, *self.facts, self.language, self.routing):
             if name and get(document, name) not in (MISSING, None):
                 self.present.add(name)
         if len(self.sample) < _SAMPLE:
@@ -104,7 +105,15 @@ class FieldWatch:
     @property
     def undeclared(self) -> str:
         """The configured language field if no document has it, else empty."""
-        return "" if not self.documents or self.language in self.present else self.language
+        return self._lacking(self.language)
+
+    @property
+    def unrouted(self) -> str:
+        """The configured routing field if no document has it, else empty."""
+        return self._lacking(self.routing)
+
+    def _lacking(self, name: str) -> str:
+        return "" if not self.documents or name in self.present else name
 
     @property
     def likely_id(self) -> str:

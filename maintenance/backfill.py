@@ -38,11 +38,11 @@ from shinglefold.model.recipe import FIELD, has_recipe, missing_recipe
 from shinglefold.options.validation import (
     check_bool,
     check_engine,
-    check_int,
     check_number,
     check_path,
     check_str,
     check_type,
+    check_workers,
 )
 from shinglefold.runtime.backoff import DEFAULT_BACKOFF, Backoff, retry_unavailable
 from shinglefold.runtime.signals import Interrupts
@@ -77,7 +77,7 @@ class BackfillOptions:
         check_number("requests_per_second (0 for no limit)", self.requests_per_second)
         if self.checkpoint is not None:
             check_path("checkpoint", self.checkpoint)
-        check_int("workers", self.workers)
+        check_workers("workers", self.workers)
         check_bool("allow_poorer", self.allow_poorer)
 
 

@@ -36,7 +36,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import is_placeholder
 from shinglefold.model.values import Fingerprint, text_digest
-from shinglefold.options.validation import check_engine, check_int, check_number, check_str, check_type
+from shinglefold.options.validation import check_engine, check_number, check_str, check_type, check_workers
 from shinglefold.rerank.index_fields import mapped_at, paths
 
 #: Findings that hidden texts may cause.
@@ -116,7 +116,7 @@ class DoctorOptions:
         check_str("field", self.field)
         check_type("part", self.part, Slice, "Slice(number, of)")
         check_number("requests_per_second (0 for no limit)", self.requests_per_second)
-        check_int("workers", self.workers)
+        check_workers("workers", self.workers)
 
 
 @dataclass(frozen=True, slots=True)

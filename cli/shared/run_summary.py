@@ -206,7 +206,7 @@ def lacks_text(watch: "FieldWatch", *, named: bool) -> bool:
     Args:
         named: the user named the fields, so that each of them is expected.
     """
-    lacking = watch.textless or watch.undeclared or watch.missing_facts
+    lacking = watch.textless or watch.undeclared or watch.unrouted or watch.missing_facts
     return bool(lacking or (named and watch.absent) or watch.coverage().misread)
 
 
@@ -234,6 +234,8 @@ def text_warnings(
         return
     if watch.undeclared:
         yield f"no document has the field {watch.undeclared}, which languages are to come from"
+    if watch.unrouted:
+        yield f"no document has the field {watch.unrouted}, which routings are to come from"
     yield from watch.missing_facts
     absent = watch.absent
     if absent and (named or len(absent) == len(watch.fields)):

@@ -14,6 +14,8 @@ from shinglefold.errors import ConfigError, ShinglefoldError, quote, shorten
 
 #: The default limit of names and values, in characters.
 MOST_NAME = 512
+#: More worker processes than any machine has cores; a mistyped number would exhaust the system.
+_MOST_WORKERS = 1024
 ErrorClass = Callable[[str], ShinglefoldError]
 
 
@@ -130,6 +132,11 @@ def check_int(
         return
     if not isinstance(value, int) or isinstance(value, bool) or not _within(value, low, high):
         raise expected(name, f"a whole number {_range(low, high)}", value, error)
+
+
+def check_workers(name: str, value: object) -> None:
+    """Raise ``ConfigError`` unless a value is a number of processes; 0 means one per core."""
+    check_int(name, value, 0, _MOST_WORKERS)
 
 
 def check_number(

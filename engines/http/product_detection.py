@@ -164,7 +164,10 @@ def tls_context(connection: Connection) -> ssl.SSLContext:
             context.load_cert_chain(connection.client_cert, connection.client_key or None)
     except OSError as error:
         files = [connection.ca_file, connection.client_cert, connection.client_key]
-        raise ConfigError(f"certificates {', '.join(filter(None, files))}: {reason_of(error)}") from error
+        named = ", ".join(filter(None, files))
+        raise ConfigError(
+            f"certificates {named}: {reason_of(error)}; give certificates and their keys as PEM files"
+        ) from error
     if not connection.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -34,7 +34,7 @@ from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, encode_document
 from shinglefold.ingest.pipeline.steps import Failure
 from shinglefold.ingest.readers.record import without_surrogates
-from shinglefold.options.validation import check_int
+from shinglefold.options.validation import check_workers
 from shinglefold.runtime.signals import deferred
 
 _Q = TypeVar("_Q")
@@ -321,9 +321,9 @@ def process_blocks(
         prepare_documents: prepares documents for the engine.
 
     Raises:
-        ConfigError: ``workers`` is negative.
+        ConfigError: ``workers`` is negative, or above 1024.
     """
-    check_int("workers (0 for one per core)", workers)
+    check_workers("workers (0 for one per core)", workers)
     count = workers or cores()
     if count == 1 or not forks():
         return _in_this_process(pipeline, blocks, as_json, prepare_documents)

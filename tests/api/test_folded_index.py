@@ -3,12 +3,13 @@
 import inspect
 import pydoc
 from base64 import urlsafe_b64encode
+from contextlib import closing
 
 import pytest
 
 import shinglefold
 from shinglefold.api.index_options import IndexOptions
-from shinglefold.api.index_recipe import words_of_index
+from shinglefold.api.index_recipe import missing_index, words_of_index
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, RecipeMismatch, Refused
 from shinglefold.examples import articles
@@ -195,6 +196,12 @@ def test_what_contradicts_the_index_is_refused(folder, given, message):
 
 def test_what_agrees_with_the_index_may_be_said(folder):
     shinglefold.open(folder, "site", text=["title", "body"], fingerprint_field="_dedup").close()
+
+
+def test_nobody_makes_an_index_with_the_names_of_several(folder):
+    with closing(open_engine(folder)) as engine:
+        told = str(missing_index(engine, "one,two", "To make it: shinglefold setup one,two"))
+    assert told.endswith(". Check the names.")
 
 
 def test_a_missing_index_names_the_call_that_makes_it(folder):

@@ -199,3 +199,17 @@ def test_an_index_with_such_a_name_beside_none_is_left_out(run, left):
     ran = run("stats", "--engine", "data")
     assert (ran.code, ran.err) == (0, "")
     assert alone in ran.out
+
+
+def test_a_signed_pipe_is_begun_anew_by_the_command_that_is_told(start):
+    command = start("sign", "-", "-o", "signed.jsonl", "--workers", "1")
+    for n in range(3_000):
+        command.stdin.write(json.dumps({"id": str(n), "body": f"слово и ещё слов {n} подряд"}) + "\n")
+    command.stdin.flush()
+    until(lambda: Path("signed.jsonl.unfinished/output").exists())
+    command.send_signal(signal.SIGINT)
+    _, err = command.communicate(timeout=_PATIENCE)
+    told = err.splitlines()[-1].partition("; to start from the beginning: shinglefold ")[2]
+    again = start(*shlex.split(told))
+    again.communicate('{"id": "a", "body": "слово и ещё слов подряд"}\n', timeout=_PATIENCE)
+    assert (again.returncode, Path("signed.jsonl").read_text("utf-8").count("\n")) == (0, 1)

@@ -128,3 +128,21 @@ def test_options_of_templates_are_refused_without_a_pattern(run, site, option):
         2,
         True,
     )
+
+
+@pytest.mark.parametrize("command", [("index",), ("add", "--policy", "refuse")])
+def test_a_routing_field_that_no_document_has_is_no_success(run, site, command):
+    Path("new.jsonl").write_text(json.dumps({"id": "new", "body": "Snow fell on the hills last night."}))
+    ran = run(*command, "new.jsonl", "--routing-field", "parent")
+    assert (ran.code, "no document has the field parent, which routings are to come from" in ran.err) == (
+        3,
+        True,
+    )
+
+
+@pytest.mark.parametrize("form", [(), ("--pairs",), ("--csv",), ("--json",)])
+def test_a_title_field_that_no_document_has_is_no_success(run, site, form):
+    titles = () if form in (("--csv",), ("--json",)) else ("--titles",)
+    ran = run("groups", site, *form, *titles, "--title-field", "titel", "--workers", 1)
+    assert (ran.code, "none of these documents has the field titel" in ran.err) == (3, True)
+    assert run("groups", site, *form, *titles, "--title-field", "id", "--workers", 1).code == 0

@@ -237,7 +237,10 @@ def test_a_table_whose_first_row_has_no_fingerprint_is_signed_all_the_same(run, 
     assert ran.out.count("\n") == run("groups", signed, "--json").out.count("\n")
 
 
-@pytest.mark.parametrize("option", [("--field", "title"), ("--language-field", "l"), ("--html",)])
+@pytest.mark.parametrize(
+    "option",
+    [("--field", "title"), ("--language-field", "l"), ("--html",), ("--titles",), ("--title-field", "id")],
+)
 def test_what_says_how_texts_are_read_is_refused_where_none_is(run, signed, option):
     ran = run("groups", signed, *option)
     assert (ran.code, ran.out) == (2, "")

@@ -66,6 +66,10 @@ def test_a_language_may_have_options_of_its_own(tmp_path):
     [
         ('pressset = "x"', r"in .*\.toml\) 'pressset'; did you mean 'preset'"),
         ("workers = true", r"workers \(in .*\.toml\): expected a whole number"),
+        ("workers = 5000", r"workers \(in .*\.toml\): expected a whole number of 0 to 1024, got 5000"),
+        ("workers = -1", r"workers \(in .*\.toml\): expected a whole number of 0 to 1024, got -1"),
+        ("data_dir = ''", r"data_dir \(in .*\.toml\): expected text that is not empty"),
+        ("field = ''", r"field \(in .*\.toml\): expected text that is not empty"),
         ("languages = 5", r"languages \(in .*\.toml\): expected a list of strings"),
         ("mode = [", "shinglefold.toml"),
         ("[language.ru]\nmod = 'stem'", "did you mean 'mode'"),
@@ -78,8 +82,9 @@ def test_what_can_not_be_meant_is_refused(tmp_path, text, says):
 
 
 def test_a_bad_environment_value_names_the_variable():
-    with pytest.raises(ConfigError, match="SHINGLEFOLD_WORKERS: expected a whole number"):
-        load_settings(environ={"SHINGLEFOLD_WORKERS": "many"})
+    for value in ("many", "-1", "5000"):
+        with pytest.raises(ConfigError, match="SHINGLEFOLD_WORKERS: expected a whole number"):
+            load_settings(environ={"SHINGLEFOLD_WORKERS": value})
 
 
 def test_other_variables_are_nobodys_business():

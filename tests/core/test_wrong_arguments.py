@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import shinglefold
 from shinglefold.canon import Canonicalizer, strip_html
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, load_connection, open_engine
@@ -78,6 +79,32 @@ WRONG: list[tuple[str, Callable[[Site], object], str]] = [
     # Engines and their addresses.
     ("an empty address", lambda _: open_engine(""), "address: expected a path that is not empty"),
     ("no address", lambda _: open_engine(None), "address: expected a path that is not empty, got None"),
+    ("an engine to open", lambda s: open_engine(s.engine), "which only shinglefold.open takes"),
+    (
+        "an engine to set up",
+        lambda s: shinglefold.setup(s.engine, "site"),
+        "which only shinglefold.open takes",
+    ),
+    (
+        "an engine to await",
+        lambda s: asyncio.run(shinglefold.open_async(s.engine, "site")),
+        "which only shinglefold.open takes",
+    ),
+    (
+        "letters in a number",
+        lambda s: shinglefold.open(s.engine, "site").index([], dead_letters=5),
+        "dead_letters: expected a path that is not empty, got 5",
+    ),
+    (
+        "a checkpoint in a number",
+        lambda s: shinglefold.open(s.engine, "site").backfill(checkpoint=5),
+        "checkpoint: expected a path that is not empty, got 5",
+    ),
+    (
+        "more workers than cores",
+        lambda s: shinglefold.open(s.engine, "site").index([], workers=5000),
+        "workers (0 for one per core): expected a whole number of 0 to 1024, got 5000",
+    ),
     ("a list as address", lambda _: open_engine(["x"]), "address: expected a path"),
     ("no folder", lambda _: EmbeddedEngine("", str.split), "path: expected a path that is not empty"),
     ("addresses as bytes", lambda _: load_connection(b"x"), "address: expected one"),

@@ -74,3 +74,8 @@ def test_documents_that_are_not_stored_as_they_were_signed_are_told(server, pipe
     out = capsys.readouterr().out
     assert code == (3 if counts else 0)
     assert (f"shinglefold backfill {index} --engine {server.url}" in out) == bool(counts)
+    letters = tmp_path / "letters.jsonl"
+    origin = {"reason": "mended", "stage": "index", "line": 1, "source": "pages.jsonl"}
+    letters.write_text("".join(json.dumps({**origin, "document": one}) + "\n" for one in pages(30)))
+    arguments = ["--replay", "--index", index, "--engine", server.url, "--workers", "1"]
+    assert main(["index", str(letters), *arguments]) == (3 if counts else 0)

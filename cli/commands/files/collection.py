@@ -110,6 +110,7 @@ class Collection:
     """The fingerprints of a collection, the search for its pairs, and the names of its documents.
 
     ``check`` raises when the command is interrupted. ``lacks_text``: see the function of this name.
+    ``untitled``: titles were shown, and none of the documents has one.
     """
 
     table: "FingerprintTable"
@@ -117,6 +118,7 @@ class Collection:
     names: "DocumentNames"
     check: Callable[[], None]
     lacks_text: bool = False
+    untitled: bool | None = None
 
     @property
     def scheme(self) -> "Scheme":
@@ -125,7 +127,10 @@ class Collection:
 
     def titles(self, documents: "NDArray[np.integer]", field: str) -> list[str]:
         """Return the titles of documents, "" for those without one."""
-        return [str(fields.get(field, "")) for _, fields in self.table.shown(documents)]
+        found = [str(fields.get(field, "")) for _, fields in self.table.shown(documents)]
+        if found:
+            self.untitled = self.untitled is not False and not any(found)
+        return found
 
     def until_interrupted(self, items: Iterable[_Item]) -> Iterator[_Item]:
         """Yield the items.
@@ -153,6 +158,7 @@ def open_collection(
     workers: int | None,
     html: bool,
     shown: Sequence[str] = (),
+    titles: str = "",
     profile: str | None = None,
     never_differ: tuple[str, ...] = (),
     signed: bool | None = False,
@@ -164,6 +170,7 @@ def open_collection(
 
     Args:
         shown: fields to keep of each document.
+        titles: the option that asks for titles, "" without one.
         signed: see ``scale_options``, like ``memory``, in bytes, and ``most_shared``.
     """
     from shinglefold.ingest.field_statistics import FieldWatch
@@ -184,7 +191,7 @@ def open_collection(
         fields or TEXTS, language_field, html, only_ids=True, reading=reading, never_differ=facts
     )
     if signed := _is_signed(sources, settings.field, reading, signed):
-        _check_signed(options, named=named, never_differ=never_differ)
+        _check_signed(options, titles, named=named, never_differ=never_differ)
         _check_decision(scheme, decision)
     language = named_language_field(language_field)
     watch = FieldWatch(
@@ -251,7 +258,7 @@ def _is_signed(sources: Sequence[str], field: str, reading: "ReadOptions", given
     return are_signed(sources, field, reading) if given is None else given
 
 
-def _check_signed(options: "SignOptions", *, named: bool, never_differ: Sequence[str]) -> None:
+def _check_signed(options: "SignOptions", titles: str, *, named: bool, never_differ: Sequence[str]) -> None:
     """Refuse options about texts if only fingerprints are read."""
     from shinglefold.model.recipe import LANGUAGE
 
@@ -260,6 +267,7 @@ def _check_signed(options: "SignOptions", *, named: bool, never_differ: Sequence
         "--language-field": options.language_field != LANGUAGE,
         "--html": options.html,
         "--never-differ": bool(never_differ),
+        titles: bool(titles),
     }
     if wrong := [name for name, is_given in given.items() if is_given]:
         raise click.UsageError(

@@ -12,7 +12,7 @@ from shinglefold.cli.commands.files.collection import (
     open_collection,
     scale_options,
 )
-from shinglefold.cli.shared.command import Invocation, command
+from shinglefold.cli.shared.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.shared.definitions import title_field_option
 from shinglefold.cli.shared.output import printable, remark, write_csv, write_json, write_line
 from shinglefold.model.linkage import LINKAGE, Linkage, linkage_phrase
@@ -99,14 +99,19 @@ def groups(
     form = "csv" if as_csv else "json" if invocation.json else "text"
     named = title_field if form != "text" or (sys.stdout.isatty() if titles is None else titles) else ""
     shown = (named,) if named else ()
-    with open_collection(invocation, sources, shown=shown, **given) as found:
+    wanted = "--titles" if titles else "--title-field" if title_field != "title" else ""
+    with open_collection(invocation, sources, shown=shown, titles=wanted, **given) as found:
         # Of signed files no text is read.
         named = named if found.table.whole else ""
         if as_pairs:
             _print_pairs(found, sort, named, invocation.json)
         else:
             _print_groups(found, linkage or LINKAGE, min_size or 2, sort == "size", named, form)
-        return finish(found)
+        code = finish(found)
+        if found.untitled and title_field != "title":
+            remark(f"none of these documents has the field {title_field}, which titles are to come from")
+            code = PARTLY if code == DONE else code
+        return code
 
 
 def _check_forms(  # noqa: PLR0917 - an option each

@@ -113,6 +113,7 @@ def sign(
     """
     from shinglefold.cli.shared.open_index import load_lexicon, save_lexicon
     from shinglefold.offline.sign.run import sign as signed
+    from shinglefold.offline.sign.tasks import is_repeatable
 
     settings = invocation.settings()
     options = _sign_options(settings, **given)
@@ -136,7 +137,9 @@ def sign(
     summary = replace(summary, counts={**summary.counts, **skipped_counts(options.reading)})
     if not summary.stopped:
         save_lexicon(canonicalizer, settings)
-    return _finish(invocation, summary, options, output, named=bool(given["fields"]))
+    # A pipe can't be read again, so that a run which read one can't be continued.
+    anew = not all(map(is_repeatable, sources))
+    return _finish(invocation, summary, options, output, named=bool(given["fields"]), anew=anew)
 
 
 def _sign_options(
@@ -246,7 +249,13 @@ def _progress(stats: "RunStats", pace: ProgressPace) -> str:
 
 
 def _finish(
-    invocation: Invocation, summary: "Signed", options: "SignOptions", output: str | None, *, named: bool
+    invocation: Invocation,
+    summary: "Signed",
+    options: "SignOptions",
+    output: str | None,
+    *,
+    named: bool,
+    anew: bool,
 ) -> int:
     """Write the summary of a run and return the exit code.
 
@@ -266,7 +275,8 @@ def _finish(
             write_line(line)
     warn(warnings)
 
-    return with_field_check(_code(invocation, summary, output), _watch(summary, options), named=named)
+    code = _code(invocation, summary, output, anew=anew)
+    return with_field_check(code, _watch(summary, options), named=named)
 
 
 def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
@@ -285,8 +295,9 @@ def _watch(summary: "Signed", options: "SignOptions") -> "FieldWatch":
     )
 
 
-def _code(invocation: Invocation, summary: "Signed", output: str | None) -> int:
-    continues = f"; to continue: {repeat_command(invocation.arguments, restart=False)}"
+def _code(invocation: Invocation, summary: "Signed", output: str | None, *, anew: bool) -> int:
+    purpose = "start from the beginning" if anew else "continue"
+    continues = f"; to {purpose}: {repeat_command(invocation.arguments, restart=anew)}"
     return exit_code_of_run(
         summary.stopped, summary.read, summary.failed, summary.signed, "" if output is None else continues
     )

@@ -135,7 +135,7 @@ def add(
     target = invocation.target(index, engine)
     reading = make_read_options(format, id_field, encoding, header, html)
     records = read_sources([file], reading, lambda letters: replay_command(target, letters))
-    run, watch = BulkRun(), FieldWatch(())
+    run, watch = BulkRun(), FieldWatch((), routing=routing_field)
     with (
         _keep_result(run),
         open_store(target, groups=chosen.action != "refuse") as store,

@@ -31,7 +31,6 @@ from shinglefold.cli.shared.output import (
     write_line,
 )
 from shinglefold.cli.shared.run_summary import (
-    exit_code,
     id_warnings,
     index_exit_code,
     index_warnings,
@@ -194,6 +193,7 @@ def index(
         sources=source_fields(chosen.steps),
         stripped=stripped_fields(chosen.steps),
         facts=NeverDiffer.parse(recipe.never_differ).fields,
+        routing=routing_field,
     )
     canonicalizer = chosen.tools.canonicalizer
     load_lexicon(canonicalizer, target.settings)
@@ -228,9 +228,6 @@ def index(
     # An interrupted run may have been learning a word.
     if not summary.stopped:
         save_lexicon(canonicalizer, target.settings)
-    if replay:
-        _report(invocation, summary, target.hints, retry, ())
-        return exit_code(summary)
     summary = replace(
         summary,
         counts={**summary.counts, **skipped_counts(options)},

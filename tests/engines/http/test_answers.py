@@ -214,7 +214,8 @@ def test_certificates_that_can_not_be_read_are_told(tmp_path):
     (tmp_path / "ca.pem").write_text("no certificate")
     for field in ("ca_file", "client_cert"):
         for file in (tmp_path / "ca.pem", tmp_path / "absent.pem"):
-            with pytest.raises(ConfigError, match=file.name):
+            remedy = f"{file.name}: .*; give certificates and their keys as PEM files"
+            with pytest.raises(ConfigError, match=remedy):
                 product_of(Connection(("https://127.0.0.1:1",), **{field: str(file)}))
 
 
