@@ -363,10 +363,10 @@ def length_bounds(shingles: Int64s, ratio: float) -> tuple[Int64s, Int64s]:
 
 def _shared(ones: FingerprintColumns, rows: Int64s, others: Compared, begin: int) -> NDArray[np.uint16]:
     """Return the number of supershingles that pairs share, uint16 (R, m − begin)."""
-    counts = np.zeros((len(rows), len(others)), np.uint16)
+    counts = np.empty((len(rows), len(others)), np.uint16)
     for row, place in enumerate(rows.tolist()):
-        for word in set(ones.keywords[place]):
-            counts[row, others.places.get(word, [])] += np.uint16(1)
+        found = [other for word in set(ones.keywords[place]) for other in others.places.get(word, ())]
+        counts[row] = np.bincount(found, minlength=len(others))
     return counts[:, begin:]
 
 

@@ -437,12 +437,10 @@ def test_very_many_attributes_take_linear_time(between):
 
 def test_a_long_paragraph_takes_no_longer_than_short_ones_of_its_length():
     def seconds(words):
-        page = f"<p>{'слово ' * words}</p>" * (200_000 // words)
         begin = time.process_time()
-        assert len(strip_html(page)) > 1_000_000
+        assert len(strip_html(f"<p>{'слово ' * words}</p>" * (60_000 // words))) > 300_000
         return time.process_time() - begin
 
-    seconds(1)
     # 300 words took 37 times as long as 3.
     assert any(seconds(300) < 2 * seconds(3) for _ in range(3))
 

@@ -5,6 +5,7 @@ import re
 import subprocess
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -89,10 +90,15 @@ def product() -> list[Path]:
     ]
 
 
-def test_a_class_has_its_name_alone():
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.Module]:
+    return {path: ast.parse(path.read_text("utf-8")) for path in product()}
+
+
+def test_a_class_has_its_name_alone(trees):
     homes: dict[str, list[str]] = {}
-    for path in product():
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for path, tree in trees.items():
+        for node in statements(tree):
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
     assert not {name: files for name, files in homes.items() if len(files) > 1}
@@ -112,28 +118,33 @@ def module_of(path: Path) -> str:
     return ".".join(["shinglefold", *(own[:-1] if own and own[-1] == "__init__" else own)])
 
 
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements below a node, which are where classes and imports stand; expressions are most."""
+    for below in ast.iter_child_nodes(tree):
+        if not isinstance(below, ast.expr):
+            yield below
+            yield from statements(below)
+
+
 def imported_by(tree: ast.Module, modules: set[str]) -> set[str]:
     """Return what a module imports when it runs, at its top or in its functions."""
     typed = {
         id(below)
-        for node in ast.walk(tree)
+        for node in statements(tree)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for below in ast.walk(node)
+        for below in statements(node)
     }
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.ImportFrom) and id(node) not in typed and node.module:
             names = {f"{node.module}.{alias.name}" for alias in node.names} & modules
             found |= names or ({node.module} & modules)
     return found
 
 
-def test_no_modules_import_each_other_in_a_circle():
-    files = {module_of(path): path for path in product()}
-    arrows = {
-        name: imported_by(ast.parse(path.read_text("utf-8")), set(files)) - {name}
-        for name, path in files.items()
-    }
+def test_no_modules_import_each_other_in_a_circle(trees):
+    modules = {module_of(path) for path in trees}
+    arrows = {module_of(path): imported_by(tree, modules) - {module_of(path)} for path, tree in trees.items()}
     # Whoever imports nothing that is left is in no circle.
     while done := [name for name, below in arrows.items() if not below & arrows.keys()]:
         for name in done:

@@ -226,12 +226,10 @@ class Explorer:
         )
 
     def _step(
-        self, number: int, store: Store, place: Place, far: tuple[int, ...] = ()
+        self, number: int, store: Store, place: Place, far: tuple[int, ...]
     ) -> Iterator[tuple[Store, Place]]:
         request = place.request
-        if isinstance(request, Now):
-            yield store, self._answered(number, place, store.late)
-        elif isinstance(request, Pause):
+        if isinstance(request, Pause):
             if place.parked and woke(place.parked, store, far):
                 yield store, self._answered(number, place, None)
         elif isinstance(request, Refresh):
@@ -299,14 +297,22 @@ def run_alone(
 ) -> tuple[Store, list[Verdict]]:
     """Run one writer to its end, long after all leases have expired."""
     store = replace(store, late=20 * LATE)
-    explorer = Explorer([writer], policy, relation)
-    place = explorer._replayed(0, ())
-    while not isinstance(request := place.request, list):
-        if isinstance(request, Pause):
-            place = explorer._answered(0, place, None)
-            continue
-        store, place = next(explorer._step(0, store, place))
-    return store, request
+    # Not by an explorer, which would spell out the state of each step.
+    steps, answer = writer.steps(policy, relation, writer.register()), None
+    while True:
+        try:
+            request = steps.send(answer)
+        except StopIteration as end:
+            return store, end.value
+        if isinstance(request, Write):
+            answer = []
+            for action in request.actions:
+                store, written = store.run(action)
+                answer.append(written)
+        elif isinstance(request, Refresh):
+            store, answer = store.refreshed(), None
+        else:
+            answer = None if isinstance(request, Pause) else store.answer(request, relation)
 
 
 def accepted(store: Store) -> dict[str, Any]:

@@ -106,9 +106,13 @@ def _places(package: str) -> dict[tuple[str, Position, Position], list[Mutant]]:
 
 def _mutants(path: str) -> Iterator[Mutant]:
     nodes = list(ast_nodes(get_ast(_text(path))))
+    # Where a "+" stands does not depend on which of eleven operators replaces it.
+    found: dict[str, list[tuple[Position, Position]]] = {}
     for name, operator in _operators().items():
-        positions = (position for node in nodes for position in operator.mutation_positions(node))
-        for number, (first, last) in enumerate(positions):
+        replaced = name.rpartition("_")[0] if "BinaryOperator" in name else name
+        if replaced not in found:
+            found[replaced] = [position for node in nodes for position in operator.mutation_positions(node)]
+        for number, (first, last) in enumerate(found[replaced]):
             yield Mutant(path, tuple(first), tuple(last), name, number)
 
 
