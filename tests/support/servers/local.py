@@ -25,7 +25,8 @@ from support.servers.waiting import answers, until
 _USER = "nobody"
 #: Little work to start, as tests want it.
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-_SMALL = f"-Xms512m -Xmx512m -XX:-AlwaysPreTouch -XX:+UseSerialGC {_QUICK}"
+#: A small heap whose metaspace does not grow by one collection of the whole heap after another.
+_SMALL = f"-Xms512m -Xmx512m -XX:MetaspaceSize=192m -XX:-AlwaysPreTouch -XX:+UseSerialGC {_QUICK}"
 #: Benchmarks want a server as it is shipped: ``SHINGLEFOLD_TEST_JVM="-Xms1g -Xmx1g"``.
 _AS_SHIPPED = os.environ.get("SHINGLEFOLD_TEST_JVM")
 #: Options of the distributions that tests go without: two collectors are refused, and the agent of
