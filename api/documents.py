@@ -87,9 +87,9 @@ def _dates(
     unreadable = unreadable_dates(mappings, [scope.field])
     written = {part for one in formats for part in one.split("||")}
     # Engines return dates as the mapping writes them.
-    in_milliseconds = {node.get("format") == "epoch_millis" for _, node in defined}
+    own = {one for one in formats if one == "epoch_millis" or unreadable}
     unknown = (
-        unreadable and not written <= ISO_FORMATS if scope.within is not None else len(in_milliseconds) > 1
+        unreadable and not written <= ISO_FORMATS if scope.within is not None else own and len(formats) > 1
     )
     if unknown:
         raise ConfigError(
@@ -97,7 +97,7 @@ def _dates(
             "can't be compared before the document is stored: store it, and give its id"
         )
     values = values_at(document, defined[0][0])
-    if unreadable or in_milliseconds == {True} or scope.within is not None:
+    if own or scope.within is not None:
         return values
     return [date for value in values if (date := _iso_date(value)) is not None]
 
