@@ -1,4 +1,4 @@
-"""Every error shinglefold raises on purpose, and what messages are made of: values, commands, shard failures.
+"""Every error shinglefold raises on purpose, and what messages are made of: values and commands.
 
 ::
 
@@ -311,6 +311,11 @@ def complete_commands(text: str, complete: Callable[[list[str]], list[str]]) -> 
     """
 
     def completed(found: re.Match[str]) -> str:
-        return shlex.join([_PROGRAM, *complete(shlex.split(found[1])[1:])])
+        try:
+            words = shlex.split(found[1])
+        except ValueError:
+            # A quotation of a document, not a command of ours.
+            return found[0]
+        return shlex.join([_PROGRAM, *complete(words[1:])])
 
     return _COMMAND.sub(completed, text)

@@ -141,8 +141,8 @@ def check_dates(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterab
     """Refuse fields of a type that has no dates: every hit would count as one without a date."""
     several = list(mappings)
     for name in names:
-        found = (definition_of(one, name) for one in several)
-        kinds = (str(one[1].get("type", "object")) for one in found if one is not None)
+        found = (_own_definition(one, name) for one in several)
+        kinds = (str(one.get("type", "object")) for one in found if one is not None)
         wrong = next((kind for kind in kinds if kind not in _WITH_DATES), "")
         if wrong:
             raise ConfigError(

@@ -118,11 +118,12 @@ def test_a_scope_that_one_of_several_indices_has_in_another_form_is_refused(site
         query_document(site.pipeline, site.recipe, {"body": SAME, "at": "1"}, [Scope("at")], mappings)
 
 
-def test_dates_that_two_indices_return_in_two_forms_are_refused(site):
-    given = {"a": {"type": "date", "format": "epoch_millis"}, "b": {"type": "date"}}
+@pytest.mark.parametrize("form", ["epoch_millis", "yyyy-MM-dd"])
+def test_dates_that_two_indices_return_in_two_forms_are_refused(site, form):
+    given = {"a": {"type": "date", "format": form}, "b": {"type": "date"}}
     mappings = {name: {"properties": {"at": own}} for name, own in given.items()}
     document = {"body": SAME, "at": "2026-01-05"}
-    with pytest.raises(ConfigError, match="epoch_millis and strict_date_optional_time"):
+    with pytest.raises(ConfigError, match=f"{form} and strict_date_optional_time|strict.* and {form}"):
         query_document(site.pipeline, site.recipe, document, [Scope("at")], mappings)
     made = query_document(site.pipeline, site.recipe, document, [Scope.parse("at:7d")], mappings)
     assert made.values == {"at": ["2026-01-05"]}

@@ -258,3 +258,10 @@ def test_a_run_that_the_index_ends_shows_the_whole_command(capsys):
     assert json.loads(capsys.readouterr().out)["stopped"] == (
         "the index is gone: shinglefold setup pages --engine 'a folder'"
     )
+
+
+def test_a_quotation_that_is_no_command_stays_as_it_is():
+    quoted = "failed to parse: '`shinglefold it's`'; `shinglefold stats`"
+    assert Hints("a folder").complete_json({quoted: [quoted]}) == {
+        (told := "failed to parse: '`shinglefold it's`'; shinglefold stats --engine 'a folder'"): [told]
+    }

@@ -336,3 +336,10 @@ def test_only_fields_of_types_with_dates_are_read_as_dates():
     for name in "def":
         with pytest.raises(ConfigError, match=f"'{name}' is of type {kinds[name]}, which has no dates"):
             check_dates([{"properties": {}}, mappings], "pages", ["a", name])
+
+
+def test_a_runtime_field_is_read_as_dates_by_its_own_type():
+    mappings = {"properties": {"day": {"type": "text"}}, "runtime": {"day": {"type": "date"}}}
+    check_dates([mappings], "pages", ["day"])
+    with pytest.raises(ConfigError, match="'day' is of type boolean"):
+        check_dates([mappings | {"runtime": {"day": {"type": "boolean"}}}], "pages", ["day"])

@@ -33,6 +33,11 @@ record Mapping(String index, Map<String, Object> source, Scheme scheme, String p
     );
 
     private static final Set<Object> DATES = Set.of("date", "date_nanos");
+    /** Other types whose values may be read as dates: as milliseconds, or as text in ISO 8601. */
+    private static final Set<Object> LIKE_DATES = Set.of(
+        "byte", "short", "integer", "long", "unsigned_long", "double", "float", "half_float", "scaled_float", "keyword",
+        "constant_keyword", "wildcard"
+    );
     /** Formats of dates that are read as they are: ISO 8601, or milliseconds since 1970. */
     private static final Set<Object> READABLE = Set.of(
         "strict_date_optional_time||epoch_millis", "strict_date_optional_time",
@@ -131,6 +136,12 @@ record Mapping(String index, Map<String, Object> source, Scheme scheme, String p
     /** Returns whether a field is mapped, and as another type than a date. */
     boolean isNoDate(String name) {
         return definition(name).map(found -> !DATES.contains(String.valueOf(found.get("type")))).orElse(false);
+    }
+
+    /** Returns the type of a field if it has no dates; null if it has some, or if there is no such field. */
+    String typeWithoutDates(String name) {
+        String type = definition(name).map(found -> String.valueOf(found.getOrDefault("type", "object"))).orElse(null);
+        return type == null || DATES.contains(type) || LIKE_DATES.contains(type) ? null : type;
     }
 
     /** Returns whether a field is in nested documents. */

@@ -117,6 +117,7 @@ final class RequestCheck {
      * @throws IndexFacts.Unfoldable the values of one can't be read
      */
     static void checkFields(FoldOptions options, List<Mapping> mappings) throws IndexFacts.Unfoldable {
+        dateFields(options).forEach(name -> checkDates(name, mappings));
         List<String> scopes = options.scopes().stream().map(FoldOptions.Scope::field).toList();
         for (String name : scopes) {
             checkKnown(name, mappings);
@@ -137,10 +138,8 @@ final class RequestCheck {
     /** Returns the fields whose dates folding reads as ISO 8601, as an index has another format. */
     static Set<String> isoDates(FoldOptions options, List<Mapping> mappings) {
         Set<String> found = new HashSet<>();
-        Stream.concat(
-            options.scopes().stream().filter(one -> one.within() != null).map(FoldOptions.Scope::field),
-            options.policies().stream().filter(one -> BY_DATE.contains(one.name())).map(Policy::field)
-        ).filter(name -> mappings.stream().anyMatch(one -> one.isUnreadableDate(name))).forEach(found::add);
+        dateFields(options).filter(name -> mappings.stream().anyMatch(one -> one.isUnreadableDate(name)))
+            .forEach(found::add);
         for (String name : found) {
             if (mappings.stream().anyMatch(one -> one.isNoDate(name))) {
                 // Another type takes no format of dates.
@@ -151,6 +150,28 @@ final class RequestCheck {
             }
         }
         return found;
+    }
+
+    /** Returns the fields whose values are read as dates. */
+    private static Stream<String> dateFields(FoldOptions options) {
+        return Stream.concat(
+            options.scopes().stream().filter(one -> one.within() != null).map(FoldOptions.Scope::field),
+            options.policies().stream().filter(one -> BY_DATE.contains(one.name())).map(Policy::field)
+        );
+    }
+
+    /** Refuses a field of a type that has no dates: every hit would count as one without a date. */
+    private static void checkDates(String name, List<Mapping> mappings) {
+        for (Mapping mapping : mappings) {
+            String type = mapping.typeWithoutDates(name);
+            if (type != null) {
+                throw new IllegalArgumentException(
+                    "ext.dedup: index '" + mapping.index() + "': [" + name + "] is of type " + type
+                        + ", which has no dates; name a date, a number of milliseconds, or a keyword with dates in "
+                        + "ISO 8601"
+                );
+            }
+        }
     }
 
     /** Returns whether only the search itself returns its hits as requested, not a fetch by their numbers. */

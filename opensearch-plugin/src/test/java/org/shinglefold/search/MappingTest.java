@@ -13,8 +13,7 @@ import org.shinglefold.fold.FoldOptions;
 /** Which dates are read as ISO 8601, and which can't be compared. */
 public class MappingTest {
     private static final List<String> POLICIES = List.of(
-        "newest:day", "newest:nanos", "oldest:plain", "oldest:millis", "newest:range", "newest:alias", "newest:none",
-        "prefer:other=a"
+        "newest:day", "newest:nanos", "oldest:plain", "oldest:millis", "newest:alias", "newest:none", "prefer:other=a"
     );
 
     @Test
@@ -35,13 +34,30 @@ public class MappingTest {
         );
     }
 
+    @Test
+    public void fieldsOfTypesWithoutDatesAreRefusedAsDates() throws Exception {
+        for (String name : List.of("day", "nanos", "alias", "number", "text.raw", "none", "_seq_no")) {
+            FoldOptions fine = OptionsParser.parse(Map.of("representative", "newest:" + name, "scope", "range"));
+            RequestCheck.checkFields(fine, List.of(mapping("{\"none\":{\"type\":\"keyword\"}}"), mapping()));
+        }
+        for (String name : List.of("range", "text", "object")) {
+            FoldOptions oldest = OptionsParser.parse(Map.of("representative", "oldest:" + name));
+            FoldOptions near = OptionsParser.parse(Map.of("scope", name + ":1d"));
+            List<Mapping> several = List.of(mapping("{}"), mapping());
+            assertThrows(IllegalArgumentException.class, () -> RequestCheck.checkFields(oldest, several));
+            assertThrows(IllegalArgumentException.class, () -> RequestCheck.checkFields(near, several));
+        }
+    }
+
     private static Mapping mapping() throws Exception {
         return mapping(
             "{\"day\":{\"type\":\"date\",\"format\":\"yyyy/MM/dd\"},\"nanos\":{\"type\":\"date_nanos\",\"format\":\"epoch_millis\"},"
                 + "\"plain\":{\"type\":\"date\"},\"millis\":{\"type\":\"date\",\"format\":\"epoch_millis\"},"
                 + "\"range\":{\"type\":\"date_range\",\"format\":\"yyyy\"},\"alias\":{\"type\":\"alias\",\"path\":\"day\"},"
                 + "\"near\":{\"type\":\"date\",\"format\":\"strict_date\"},\"same\":{\"type\":\"date\",\"format\":\"yyyy\"},"
-                + "\"other\":{\"type\":\"date\",\"format\":\"yyyy\"}}"
+                + "\"other\":{\"type\":\"date\",\"format\":\"yyyy\"},\"number\":{\"type\":\"long\"},"
+                + "\"object\":{\"properties\":{\"day\":{\"type\":\"date\"}}},"
+                + "\"text\":{\"type\":\"text\",\"fields\":{\"raw\":{\"type\":\"keyword\"}}}}"
         );
     }
 
