@@ -144,7 +144,8 @@ class Command(_WithExamples):
             if meant := self._with_index_in_place(ctx, given, error):
                 raise click.UsageError(meant, ctx) from error
             raise
-        self._refuse_empty_options(ctx)
+        if not ctx.resilient_parsing:
+            self._refuse_empty_options(ctx)
         return rest
 
     def _refuse_empty_options(self, ctx: click.Context) -> None:
@@ -154,7 +155,7 @@ class Command(_WithExamples):
             is_empty = value == "" or (isinstance(value, tuple) and "" in value)
             typed = ctx.get_parameter_source(one.name or "") is ParameterSource.COMMANDLINE
             if is_empty and typed and isinstance(one, click.Option):
-                raise click.UsageError(f"{one.opts[0]} is empty: give it a value, or leave it out", ctx)
+                raise _is_empty(ctx, one)
 
     def _with_index_in_place(self, ctx: click.Context, given: list[str], error: click.UsageError) -> str:
         """Return the message for an index in the wrong place, with the right command; else ""."""
@@ -240,11 +241,17 @@ def common_options() -> tuple[click.Option, ...]:
     )
 
 
+def _is_empty(ctx: click.Context, option: click.Parameter) -> click.UsageError:
+    return click.UsageError(f"{option.opts[0]} is empty: give it a value, or leave it out", ctx)
+
+
 def _set_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     ctx.ensure_object(Invocation).json |= value
 
 
-def _set_config(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+def _set_config(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
+    if value == "":
+        raise _is_empty(ctx, option)
     if value is not None:
         ctx.ensure_object(Invocation).config = value
 

@@ -35,6 +35,7 @@ def completed(*words: str) -> list[str]:
         (["search", "--linkage", "con"], ["plain,connected"]),
         (["sta"], ["plain,stats"]),
         (["delete", "--dr"], ["plain,--dry-run"]),
+        (["delete", "--engine", "''", "--config", "''", "--dr"], ["plain,--dry-run"]),
     ],
 )
 def test_what_may_follow(words, told):

@@ -219,6 +219,8 @@ def test_a_server_that_is_not_there_is_told_without_numbers(run):
     "command",
     [
         ("stats", "--engine", ""),
+        ("stats", "--config", ""),
+        ("--config=", "stats"),
         ("delete", "pages", "--yes", "--engine="),
         ("index", "pages.jsonl", "--pipeline", ""),
         ("index", "pages.jsonl", "--id-field", ""),
