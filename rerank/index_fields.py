@@ -157,7 +157,7 @@ def keyword_fields(mappings: Iterable[Mappings], names: Iterable[str]) -> frozen
     return frozenset(
         name
         for name in names
-        if any((found := definition_of(one, name)) and found[1].get("type") in _KEYWORDS for one in several)
+        if any((_own_definition(one, name) or {}).get("type") in _KEYWORDS for one in several)
     )
 
 

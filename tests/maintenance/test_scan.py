@@ -7,38 +7,13 @@ from pathlib import Path
 import pytest
 from support.maintenance import FIELDS, pages, store
 
-from shinglefold.errors import ConfigError, EngineUnavailable, InputError, PitExpired, UnsupportedQuery
+from shinglefold.errors import ConfigError, EngineUnavailable, InputError, PitExpired
 from shinglefold.ingest.index_mapping import ensure_index
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 from shinglefold.maintenance.checkpoint import Checkpoint
 from shinglefold.maintenance.deletion import carry_out_removal, plan_removal
 from shinglefold.maintenance.scan import Scan, Slice, Throttle, restart_on_expiry
-from shinglefold.rerank.hits import check_complete
 from shinglefold.runtime.backoff import Backoff
-
-
-def failing(kind: str, why: str = "why") -> dict:
-    return {"_shards": {"failed": 1, "failures": [{"shard": 0, "reason": {"type": kind, "reason": why}}]}}
-
-
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        (failing("search_context_missing_exception"), PitExpired),
-        (failing("illegal_state_exception", "no node found for id: j85CTUEIT3axp11dHr5eOg"), PitExpired),
-        (failing("illegal_argument_exception"), UnsupportedQuery),
-        (failing("circuit_breaking_exception"), EngineUnavailable),
-        ({"_shards": {"failed": 0}, "timed_out": True}, EngineUnavailable),
-    ],
-)
-def test_half_an_answer_is_none(answer, error):
-    with pytest.raises(error):
-        check_complete(answer)
-
-
-def test_a_whole_answer_is_given_back():
-    answer = {"_shards": {"failed": 0, "total": 2}, "timed_out": False, "hits": {}}
-    assert check_complete(answer) is answer
 
 
 def test_every_document_is_met_once_and_a_place_leads_to_the_rest(engine, unsigned):
@@ -109,7 +84,8 @@ class Losing:
     def search(self, index, body):
         if self.away or body["pit"]["id"] in self.lost:
             self.away = max(0, self.away - 1)
-            return failing("no_shard_available_action_exception")
+            reason = {"type": "no_shard_available_action_exception", "reason": "why"}
+            return {"_shards": {"failed": 1, "failures": [{"shard": 0, "reason": reason}]}}
         return self.engine.search(index, body)
 
 

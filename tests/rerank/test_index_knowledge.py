@@ -22,6 +22,7 @@ from shinglefold.rerank.index_fields import (
     check_fields,
     check_scopes,
     index_names,
+    keyword_fields,
     knows,
     named_fields,
 )
@@ -343,3 +344,6 @@ def test_a_runtime_field_is_read_as_dates_by_its_own_type():
     check_dates([mappings], "pages", ["day"])
     with pytest.raises(ConfigError, match="'day' is of type boolean"):
         check_dates([mappings | {"runtime": {"day": {"type": "boolean"}}}], "pages", ["day"])
+    keyword = {"properties": {"day": {"type": "date"}}, "runtime": {"day": {"type": "keyword"}}}
+    assert keyword_fields([mappings, keyword], ["day", "other"]) == {"day"}
+    assert keyword_fields([mappings], ["day"]) == frozenset()

@@ -37,7 +37,7 @@ def test_a_shard_that_no_node_has_is_lost_like_one_that_failed(shards, lost):
         (_failed("illegal_state_exception", "no node found for id [x]"), PitExpired, "lost the point"),
         (_failed("illegal_argument_exception", "no such sort"), UnsupportedQuery, "no such sort"),
         (_failed("illegal_argument_exception", _WINDOW), WindowTooLarge, "'pages' allows fewer"),
-        (_failed("node_closed", "gone"), EngineUnavailable, "not all shards answered: gone"),
+        (_failed("circuit_breaking_exception", "full"), EngineUnavailable, "not all shards answered: full"),
         (_failed("node_closed", "long " * 500), EngineUnavailable, "long"),
         ({"_shards": {"total": 2, "successful": 1, "failed": 0}}, EngineUnavailable, "not all shards"),
         ({"timed_out": True, "_shards": {"total": 1, "successful": 1}}, EngineUnavailable, "timed out"),
