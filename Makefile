@@ -7,10 +7,9 @@ LINKED := $(VENV)/.linked
 # A strict editable install links each module when it is made. A folder's time changes with its list of
 # files, so a new module is linked before the next command needs it.
 FOLDERS := $(shell $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["tool"]["setuptools"]["package-dir"].values())' 2>/dev/null)
-# A few processes, each with whole files and whole servers, so that what a file shares is made once. They keep
-# two cores busy, as tests wait for disks and for commands, and longer for servers that come back.
-PROCESSES := $(if $(SERVERS)$(CI),6,4)
-PARALLEL := -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder
+# A few processes, each with whole files and whole servers, so that what a file shares is made once. Four keep
+# two cores busy, as tests wait for disks, for commands, and for servers that come back.
+PARALLEL := -n 4 --dist loadgroup --no-loadscope-reorder
 # Tests of the files themselves, which any edit may break and which take a second.
 TREE := tests/packaging/test_tree.py \
 	tests/mutation/test_mutants.py::test_mutants_that_may_survive_are_still_in_the_code
