@@ -207,7 +207,6 @@ def test_an_open_index_whose_recipe_another_process_changes_says_so(server, name
     shinglefold.setup(server.url, name, text=["body"])
     with shinglefold.open(server.url, name) as site:
         site.index([{**_PAGE, "id": "1"}, {**_PAGE, "id": "2"}])
-        site._watch._pause = 0
         assert [match.id for match in site.similar({**_PAGE}).matches] == ["1", "2"]
         subprocess.run([sys.executable, "-c", _SET_UP, server.url, name, "title"], check=True)
         for examine in (
@@ -216,6 +215,7 @@ def test_an_open_index_whose_recipe_another_process_changes_says_so(server, name
             site.doctor,
             site.groups,
         ):
+            site._watch._pause = 0
             with pytest.raises(IndexChanged, match="open the index again"):
                 examine()
         assert len(site.search()["hits"]["hits"]) == 1
@@ -227,7 +227,6 @@ def test_an_open_index_that_is_made_anew_alike_is_read_on(server, engine, named,
     shinglefold.setup(server.url, name, text=["body"])
     with shinglefold.open(server.url, name) as site:
         site.index([{**_PAGE, "id": "1"}])
-        site._watch._pause = 0
         assert [match.id for match in site.similar(_PAGE).matches] == ["1"]
         (info,) = engine.indices(name)
         engine.delete_index(info.name)
@@ -236,6 +235,7 @@ def test_an_open_index_that_is_made_anew_alike_is_read_on(server, engine, named,
             added = {"actions": [{"add": {"index": info.name, "alias": name}}]}
             ask(server.url, "POST", "/_aliases", added)
         site.index([{**_PAGE, "id": "2"}, {**_PAGE, "id": "3"}])
+        site._watch._pause = 0
         assert [match.id for match in site.similar(_PAGE).matches] == ["2", "3"]
         assert site.explain("2", "3")["folds"]
         assert site.doctor().healthy
