@@ -169,9 +169,13 @@ def recipe_of_index(target: Target, *, groups: bool = False) -> tuple[Recipe, di
     return one_recipe(found, target), found
 
 
-def no_such_index(engine: Engine, target: Target, *, groups: bool = False) -> IndexMissing:
-    """Return the error for a missing index: which indices there are, and the command that makes it."""
-    remedy = f"To make {target.index!r}: {target.command('setup', groups=groups)}"
+def no_such_index(engine: Engine, target: Target, *, groups: bool = False, remedy: str = "") -> IndexMissing:
+    """Return the error for a missing index: which indices there are, and the remedy.
+
+    Args:
+        remedy: by default the command that makes the index.
+    """
+    remedy = remedy or f"To make {target.index!r}: {target.command('setup', groups=groups)}"
     return missing_index(engine, target.index, remedy, without_secrets(target.where))
 
 

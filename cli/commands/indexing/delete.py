@@ -54,8 +54,7 @@ def delete(
     With --id or --query only those documents are deleted. On a terminal the command shows them and asks;
     elsewhere it needs --yes. Exit code 3 says that some documents were not deleted, or do not exist.
     """
-    from shinglefold.api.index_recipe import missing_index
-    from shinglefold.engines.http.connection import without_secrets
+    from shinglefold.cli.shared.recipe import no_such_index
     from shinglefold.errors import IndexMissing
     from shinglefold.maintenance.deletion import delete as carry_out
     from shinglefold.maintenance.deletion import plan_deletion
@@ -69,8 +68,7 @@ def delete(
         try:
             plan = plan_deletion(opened, index, ids or None, wanted)
         except IndexMissing as error:
-            where = without_secrets(target.where)
-            raise missing_index(opened, index, "Check the name.", where) from error
+            raise no_such_index(opened, target, remedy="Check the name.") from error
         if plan.unread:
             remark(printable(f"{plan.index} can't be read: {target.hints.complete(plan.unread)}"))
         if dry_run:
