@@ -1,5 +1,12 @@
 """demo: quick, readable at 100 columns, and what it shows is what folding does."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
 from shinglefold.examples import queries
 
 
@@ -12,6 +19,15 @@ def test_every_search_is_shown_before_and_after(run):
         assert query.text in ran.out
     assert ran.out.count("before folding") == ran.out.count("after folding") == len(queries())
     assert "shinglefold index FILE.jsonl" in ran.out.split("What to try next:")[1]
+
+
+@pytest.mark.parametrize("found", [False, True])
+def test_what_to_try_next_can_be_typed_as_it_stands(found):
+    program = Path(sys.executable).parent / "shinglefold"
+    path = str(program.parent) if found else os.devnull
+    ran = subprocess.run([program, "demo"], env={**os.environ, "PATH": path}, capture_output=True, check=True)
+    named = "shinglefold" if found else program
+    assert f"  {named} index FILE.jsonl" in ran.stdout.decode().split("What to try next:")[1]
 
 
 def test_on_a_narrow_terminal_the_pages_stand_one_under_the_other(run, monkeypatch):

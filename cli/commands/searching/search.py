@@ -1,5 +1,7 @@
 """``shinglefold search QUERY…``: one hit for each group of near-duplicates; ``shinglefold demo``."""
 
+import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -321,8 +323,14 @@ def demo(invocation: Invocation, /, *, size: int) -> int:
     for query, before, after in searches:
         print_search(console, query, before, after)
     console.print()
-    console.print(_NEXT)
+    console.print(_NEXT.replace("  shinglefold", f"  {_typed_program()}"))
     return DONE
+
+
+def _typed_program() -> str:
+    """Return how the command can be typed here: as it was, if the shell does not find it by its name."""
+    name, typed = "shinglefold", sys.argv[0]
+    return typed if os.path.basename(typed) == name and shutil.which(name) is None else name
 
 
 @contextmanager
