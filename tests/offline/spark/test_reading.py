@@ -50,6 +50,7 @@ def test_sealed_fingerprints_are_refused(recipe):
         stored(None, "nowhere", "pages", sealed)
 
 
+@pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(
     "damaged", [{"digest": 5}, {"supershingles": [1]}, {"shingles": "many"}, {"signature": ["a", "b"]}]
 )
