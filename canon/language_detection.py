@@ -300,8 +300,8 @@ def _group_table(count: int) -> NDArray[np.uint8]:
     return table
 
 
-# Canonicalizers for fingerprints and for searches share their tables, of 6 MB each.
-@lru_cache(maxsize=2)
+# Canonicalizers share their tables, of 6 MB each: those for fingerprints, for searches, for one language.
+@lru_cache(maxsize=8)
 def _tables(scripts: tuple[str, ...], languages: tuple[_LanguageFacts, ...]) -> Tables:
     """Return the kinds and traits of code points for these languages, read-only. Cost: 10 ms."""
     facts = characters()

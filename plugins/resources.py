@@ -40,15 +40,18 @@ def require(extra: str, language: str, *modules: str) -> None:
 
 
 def distribution_version(extra: str, language: str, distribution: str) -> str:
-    """Return the version of an installed distribution, without importing it.
+    """Return the version of an installed distribution, without importing it; read once a process.
 
     Raises:
         MissingExtra: it is not installed.
     """
     try:
-        return version(distribution)
+        return _version(distribution)
     except PackageNotFoundError as error:
         raise MissingExtra(extra, language) from error
+
+
+_version = cache(version)
 
 
 class IsolatedImporter:
@@ -136,17 +139,18 @@ class Snowball:
         return stem(word) or word
 
     def _load(self) -> Callable[[str], str]:
-        try:
-            # ``nltk.corpus`` has stop words, which stemmers read only with ``ignore_stopwords``.
-            module = IsolatedImporter("nltk", unused=["nltk.corpus"]).load("nltk.stem.snowball")
-            stemmer = module.SnowballStemmer(self._language)
-        except ImportError:
-            from nltk.stem.snowball import SnowballStemmer
-
-            stemmer = SnowballStemmer(self._language)
-        stem: Callable[[str], str] = stemmer.stem
+        stem: Callable[[str], str] = _snowball().SnowballStemmer(self._language).stem
         self._stem = stem
         return stem
+
+
+@cache
+def _snowball() -> ModuleType:
+    try:
+        # ``nltk.corpus`` has stop words, which stemmers read only with ``ignore_stopwords``.
+        return IsolatedImporter("nltk", unused=["nltk.corpus"]).load("nltk.stem.snowball")
+    except ImportError:
+        return import_module("nltk.stem.snowball")
 
 
 class Parse(NamedTuple):

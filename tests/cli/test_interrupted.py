@@ -75,7 +75,7 @@ def test_indexing_ends_with_a_summary_that_adds_up(start, tmp_path: Path, number
     assert told["read"] == told["indexed"] + told["dropped"] + told["failed"]
 
 
-@pytest.mark.parametrize(("number", "code"), [(2, 130), (15, 143)])
+@pytest.mark.parametrize(("number", "code"), [(2, 130), pytest.param(15, 143, marks=pytest.mark.long)])
 def test_a_demo_leaves_nothing_behind(start, tmp_path: Path, number, code):
     command = start("demo", TMPDIR=str(tmp_path))
     until(lambda: list(tmp_path.glob("shinglefold-*")))
@@ -85,7 +85,9 @@ def test_a_demo_leaves_nothing_behind(start, tmp_path: Path, number, code):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long)]
+)
 def test_a_signal_ends_a_command_quietly(start, number, code):
     command = start("groups", "--pairs", "-")
     command.stdin.write("\n" * (1 << 20))
@@ -96,7 +98,10 @@ def test_a_signal_ends_a_command_quietly(start, number, code):
     assert (command.returncode, out, err) == (code, "", "")
 
 
-@pytest.mark.parametrize(("number", "code", "word"), [(2, 130, "interrupted"), (15, 143, "terminated")])
+@pytest.mark.parametrize(
+    ("number", "code", "word"),
+    [(2, 130, "interrupted"), pytest.param(15, 143, "terminated", marks=pytest.mark.long)],
+)
 def test_adding_ends_with_a_summary_of_what_is_stored(start, run, tmp_path: Path, number, code, word):
     engine = tmp_path / "engine"
     assert run("setup", "news", "--engine", engine).code == 0

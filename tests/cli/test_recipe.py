@@ -52,7 +52,9 @@ def test_no_command_needs_a_flag_again(run, own):
 
 
 @pytest.mark.parametrize("name", sorted(PROFILES))
-@pytest.mark.parametrize("more", [[], ["--groups"], ["--recreate"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "more", [[], ["--groups"], pytest.param(["--recreate"], marks=pytest.mark.long)], ids=" ".join
+)
 def test_a_new_index_notes_its_profile(run, name, more):
     """Searches take their defaults from it, and later commands compare theirs with it."""
     index = ["index", "-", "--index", "cards", "--profile", name, "--workers", 1]

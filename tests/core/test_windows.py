@@ -55,7 +55,7 @@ def test_texts_are_compared_and_folded(folder: Path):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("sign", "texts.jsonl", "--workers", "1"),
+        pytest.param(("sign", "texts.jsonl", "--workers", "1"), marks=pytest.mark.long),
         ("sign", "texts.jsonl", "--workers", "2"),
         ("groups", "--pairs", "texts.jsonl"),
         ("info",),

@@ -162,6 +162,7 @@ def _heads_size(folder: Path) -> int:
     return sum(file.stat().st_size for file in (folder / "pages" / "heads").iterdir())
 
 
+@pytest.mark.long
 def test_space_of_documents_that_are_written_over_is_given_back(tmp_path: Path, words, small):
     chance = random.Random(5)
     versions = {}

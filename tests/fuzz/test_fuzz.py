@@ -11,6 +11,7 @@ from support.fuzz.__main__ import main as long_run
 from support.fuzz.run import LIMIT, canonicalize, throw
 from support.fuzz.spoil import spoil_bytes
 from support.fuzz.targets import CSV, LINES, Targets
+from support.servers.choose import examples
 
 from shinglefold.cli.main import main
 from shinglefold.ingest import Fingerprinter, Pipeline, default_definition
@@ -30,9 +31,10 @@ def targets(tmp_path_factory) -> Targets:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_malformed_inputs_are_refused_or_read_and_never_crash(targets, kind):
-    (told,) = throw({kind: targets.all()[kind]}, 250, SEED)
+    count = examples(250)
+    (told,) = throw({kind: targets.all()[kind]}, count, SEED)
     assert told.broken == ()
-    assert told.count == 250
+    assert told.count == count
     assert told.p99 <= told.longest < LIMIT * 1e3
 
 
@@ -42,16 +44,17 @@ def test_every_kind_is_thrown(targets):
 
 def test_no_text_is_too_odd_to_be_fingerprinted(scheme, canonicalizer):
     fingerprinter = Fingerprinter(scheme, canonicalizer)
-    told = canonicalize(fingerprinter, canonicalizer, 10_000, SEED)
+    count = examples(10_000)
+    told = canonicalize(fingerprinter, canonicalizer, count, SEED)
     assert told.broken == ()
-    assert told.count == 10_000
+    assert told.count == count
 
 
 @pytest.mark.parametrize("name", ["pages.jsonl", "pages.csv"])
 def test_a_command_ends_with_an_exit_code_that_fits(tmp_path: Path, monkeypatch, capsys, name):
     monkeypatch.chdir(tmp_path)
     data = LINES if name.endswith("jsonl") else CSV
-    for number in range(12):
+    for number in range(examples(12)):
         Path(name).write_bytes(spoil_bytes(data, random.Random(f"{name} {SEED} {number}")))
         code = main(["index", name, "--index", f"i{number}", "--workers", "1", "--json"])
         out, err = capsys.readouterr()

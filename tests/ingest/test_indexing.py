@@ -127,7 +127,7 @@ def test_an_index_that_was_not_made_for_fingerprints_is_refused(
         index_documents(engine, "other-field", sources(1), pages, workers=1)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_bad_input_is_counted_and_kept_with_its_lines(
     engine: EmbeddedEngine, pages: Pipeline, tmp_path: Path, workers: int
 ):

@@ -127,7 +127,12 @@ def assert_exact(summary: Summary, engine: Engine, dead: Path) -> None:
     ],
 )
 @pytest.mark.parametrize(
-    "way", [ask, ask_in_del, pytest.param(ask_in_weak_reference, marks=pytest.mark.long)]
+    "way",
+    [
+        ask,
+        pytest.param(ask_in_del, marks=pytest.mark.long),
+        pytest.param(ask_in_weak_reference, marks=pytest.mark.long),
+    ],
 )
 @pytest.mark.parametrize("moment", ["record", "first record", "bulk", "progress"])
 def test_at_any_moment_it_ends_the_run_with_books_that_are_exact(

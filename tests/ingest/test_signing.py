@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.servers.choose import examples
 
 import shinglefold
 from shinglefold.canon import Canonicalizer
@@ -81,7 +82,7 @@ def test_no_way_in_changes_a_field_that_is_not_ours(
     pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
     made = iter(range(1000))
 
-    @settings(max_examples=15)
+    @settings(max_examples=examples(15))
     @given(st.lists(_DOCUMENTS, min_size=1, max_size=5))
     def check(given: list[dict[str, Any]]) -> None:
         index = f"index-{next(made)}"
@@ -101,7 +102,7 @@ def test_no_way_in_changes_a_field_that_is_not_ours(
 def test_what_a_pipeline_of_the_user_stored_is_not_stale(engine, scheme, canonicalizer):
     made = iter(range(1000))
 
-    @settings(max_examples=25)
+    @settings(max_examples=examples(25))
     @given(st.lists(_DOCUMENTS, min_size=1, max_size=5), st.lists(st.sampled_from(_STEPS), max_size=3))
     def check(given: list[dict[str, Any]], steps: list[dict[str, Any]]) -> None:
         signing = {"supershingle": {"fields": ["title", "body"], "language_field": "lang"}}

@@ -28,6 +28,7 @@ def drawn() -> list[Mutant]:
     return sample("sketch", 12, 7)
 
 
+@pytest.mark.long
 def test_a_seed_draws_the_same_mutants_and_fewer_are_the_first_of_many(drawn):
     assert sample("sketch", 5, 7) == drawn[:5]
     assert sample("sketch", 5, 8) != drawn[:5]

@@ -48,6 +48,7 @@ def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.Zip
     return zipfile.ZipFile(build("wheel", source, tmp_path_factory.mktemp("wheel")))
 
 
+@pytest.mark.long
 def test_the_source_distribution_has_everything_that_is_tracked(source, tmp_path):
     with tarfile.open(build("sdist", source, tmp_path)) as packed:
         carried = {member.name.partition("/")[2] for member in packed.getmembers() if member.isfile()}
@@ -58,6 +59,7 @@ def carried_names(wheel: zipfile.ZipFile) -> set[str]:
     return {name for name in wheel.namelist() if ".dist-info/" not in name}
 
 
+@pytest.mark.long
 def test_the_wheel_carries_every_source_under_its_package_name(wheel):
     expected = {
         f"{package.replace('.', '/')}/{path.name}"

@@ -56,7 +56,7 @@ def _installed(tmp_path, monkeypatch):
         ("processbound", "is_fork_safe", "in a forked process"),
         ("fetching", "uses_no_network", "tried to use the network: socket."),
         ("hoarding", "has_bounded_memory", "bytes behind"),
-        ("slow", "is_fast_enough", "fewer than 1,000"),
+        pytest.param("slow", "is_fast_enough", "fewer than 1,000", marks=pytest.mark.long),
     ],
 )
 def test_the_kit_finds(code, check, says):

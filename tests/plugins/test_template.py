@@ -38,6 +38,7 @@ def copy(tmp_path_factory):
     return source, target
 
 
+@pytest.mark.long
 def test_it_passes_its_own_tests_which_are_the_kit(copy):
     source, target = copy
     done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", source / "tests", target=target)

@@ -126,6 +126,7 @@ def test_texts_decide_by_the_fields_of_the_mappings_that_may_be_read(tmp_path, n
     assert stage.fields == ("headline",)
 
 
+@pytest.mark.long
 def test_what_is_known_of_two_thousand_names_takes_less_than_20_mb(tmp_path):
     properties = {f"field{at}": {"type": "text", "fields": {"raw": {"type": "keyword"}}} for at in range(200)}
     text = json.dumps({**READABLE, "properties": {**READABLE["properties"], **properties}})
