@@ -234,7 +234,7 @@ class EmbeddedEngine(ExclusiveAccess):
         return DocumentPreparer(kinds, catalog.objects, self._analysis.column_texts)
 
     def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:
-        """Add fields to an index, and replace its ``_meta`` if one is given.
+        """Add fields to an index, and replace ``dynamic``, ``date_detection`` and ``_meta`` if given.
 
         Raises:
             UnsupportedQuery: a field exists with another definition, or is not supported.

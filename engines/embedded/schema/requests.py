@@ -37,8 +37,8 @@ _LONGEST_ID = 512
 _META = frozenset({"_op_type", "_index", "_id", "_ready"})
 #: Names that no field of a document may have; servers refuse them, too.
 METADATA = frozenset(
-    {"_id", "_index", "_routing", "_source", "_version", "_seq_no", "_field_names", "_ignored",
-     "_nested_path"}
+    {"_id", "_index", "_routing", "_source", "_version", "_seq_no", "_primary_term", "_field_names",
+     "_ignored", "_nested_path", "_doc_count", "_feature", "_data_stream_timestamp"}
 )  # fmt: skip
 
 

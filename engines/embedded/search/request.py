@@ -229,7 +229,7 @@ def _cursor_parser(field: Field) -> Callable[[Any], Any]:
     def number(value: object) -> int | float:
         if field.kind is FieldKind.DATE and isinstance(value, str):
             try:
-                return parse_date(value).first
+                return parse_date(value, field.format).first
             except ValueError as error:
                 raise UnsupportedQuery(f"search_after: {error}") from error
         return value if isinstance(value, int | float) else _as_float(value)
