@@ -81,8 +81,8 @@ def int_option(what: str, value: object, low: int = 0) -> int:
 
 
 def number_option(what: str, value: object, low: float = 0.0) -> float:
-    """Return a number that is at least ``low``."""
-    check_number(what, value, low, error=UnsupportedQuery)
+    """Return a number that is at least ``low`` and fits in a float of 32 bits."""
+    check_number(what, value, low, 3.4e38, error=UnsupportedQuery)
     return float(cast("float", value))
 
 

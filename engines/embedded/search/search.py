@@ -278,7 +278,8 @@ def _collapse_hits(
     firsts = firsts[request.start :]
     shown = loader.hits([ranked for ranked, _ in firsts])
     for hit, (_, value) in zip(shown, firsts, strict=True):
-        hit["fields"] = {**hit.get("fields", {}), collapse.path: [value]}
+        if value is not None:
+            hit["fields"] = {**hit.get("fields", {}), collapse.path: [value]}
         if collapse.inner:
             hit["inner_hits"] = _inner_hits(loader, collapse, value)
     return count, best, shown
