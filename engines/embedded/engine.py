@@ -3,7 +3,7 @@
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from fnmatch import fnmatchcase
 from importlib.metadata import version
 from pathlib import Path
@@ -234,7 +234,7 @@ class EmbeddedEngine(ExclusiveAccess):
         return DocumentPreparer(kinds, catalog.objects, self._analysis.column_texts)
 
     def put_mappings(self, index: str, mappings: Mapping[str, Any]) -> None:
-        """Add fields to an index, and replace its ``_meta`` if one is given.
+        """Add fields to an index, and replace ``dynamic``, ``date_detection`` and ``_meta`` if given.
 
         Raises:
             UnsupportedQuery: a field exists with another definition, or is not supported.
@@ -322,11 +322,12 @@ class EmbeddedEngine(ExclusiveAccess):
 
     def close(self) -> None:
         """Commit all writes and release all folders; a second call does nothing."""
-        with self._lock:
+        with self._lock, ExitStack() as opened:
             self._closed = True
             self._pits.clear()
             while self._indices:
-                self._indices.popitem()[1].close()
+                # If one can't be written, the others are closed all the same.
+                opened.callback(self._indices.popitem()[1].close)
 
     def _opened(self, index: str) -> Index | None:
         return self._indices.get(index)

@@ -8,9 +8,7 @@ from pathlib import Path
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.engines.embedded.store.index import Index
-
-#: The file by which a process asks another to release an index.
-_LEASE_REQUEST = ".wanted"
+from shinglefold.engines.embedded.store.index_folders import LEASE_REQUEST
 
 
 class ExclusiveAccess:
@@ -102,12 +100,12 @@ class ExclusiveAccess:
     def request_lease(self, index: str) -> None:
         """Ask the process that holds an index to release it; see ``ExclusiveWrites``."""
         with suppress(OSError):
-            (self.path / index / _LEASE_REQUEST).touch()
+            (self.path / index / LEASE_REQUEST).touch()
 
     def lease_requested(self, index: str) -> bool:
         """Return whether another process requested an index since the last call; see ``ExclusiveWrites``."""
         try:
-            (self.path / index / _LEASE_REQUEST).unlink()
+            (self.path / index / LEASE_REQUEST).unlink()
         except OSError:
             return False
         return True

@@ -339,7 +339,8 @@ def concrete_index(engine: Engine, index: str) -> str:
     Raises:
         ConfigError: the name means several indices, or a data stream.
     """
-    names = [info.name for info in engine.indices(index)]
+    # Not ``indices``, which also adds up sizes.
+    names = list(engine.all_mappings(index))
     if len(names) != 1:
         raise ConfigError(f"{index!r} means {len(names)} indices: name the one index that the gate is for")
     if names[0].startswith(_STREAMED):

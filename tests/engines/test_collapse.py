@@ -47,7 +47,9 @@ def test_a_page_has_the_first_of_each_group_in_the_order_of_all_hits(engine, bod
     told = engine.search("all", {**body, "from": start, "size": size, "collapse": {"field": "group"}})["hits"]
     wanted = list(firsts.items())[start : start + size]
     assert [hit["_id"] for hit in told["hits"]] == [hit["_id"] for _, hit in wanted]
-    assert [hit["fields"]["group"] for hit in told["hits"]] == [[group] for group, _ in wanted]
+    # As on OpenSearch 3.8, hits without a value have no such field.
+    shown = [None if group is None else {"group": [group]} for group, _ in wanted]
+    assert [hit.get("fields") for hit in told["hits"]] == shown
     assert [hit.get("sort") for hit in told["hits"]] == [hit.get("sort") for _, hit in wanted]
     assert (told["total"], told["max_score"]) == (everything["total"], everything["max_score"])
 

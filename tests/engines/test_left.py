@@ -71,6 +71,7 @@ def test_half_a_deleted_index_goes_too_and_folders_of_somebody_else_stay(tmp_pat
     engine.create_index("news", {}, {})
     engine.close()
     (tmp_path / "pages").rename(tmp_path / ".pages.deleted")
+    (tmp_path / ".pages.deleted" / ".wanted").touch()
     (tmp_path / ".photos.new").mkdir()
     (tmp_path / ".photos.new" / "a.jpg").write_text("picture")
     with EmbeddedEngine(tmp_path, str.split) as after:

@@ -1,5 +1,6 @@
 """What is not supported is refused with what is; nothing is ignored."""
 
+import math
 import subprocess
 import sys
 import time
@@ -35,6 +36,10 @@ def pages(engine: EmbeddedEngine) -> EmbeddedEngine:
         ({"query": {"multi_match": {"query": "x", "type": "cross_fields"}}}, "best_fields"),
         ({"query": {"multi_match": {"query": "x", "fields": ["title^x"]}}}, "number after"),
         ({"query": {"match": {"title": {"query": ["x"]}}}}, "text to look for"),
+        ({"query": {"match_all": {"boost": 10**400}}}, "boost: expected a number"),
+        ({"query": {"match_all": {"boost": math.inf}}}, "boost: expected a number"),
+        ({"sort": ["_doc"], "search_after": [math.inf]}, "expected a number"),
+        ({"sort": ["n"], "search_after": ["nan"]}, "expected a number"),
         ({"query": {"bool": {"should": [], "mustnot": []}}}, "did you mean 'must_not'"),
         ({"query": {"bool": {"should": [{"match_all": {}}], "minimum_should_match": "2<75%"}}}, "percentage"),
         ({"query": {"range": {"n": {"from": 1}}}}, "Supported: boost, gt, gte"),
@@ -46,7 +51,7 @@ def pages(engine: EmbeddedEngine) -> EmbeddedEngine:
         ({"query": {"term": {"inner": "a"}}}, "inner.…"),
         ({"query": {"term": {"raw": "a"}}}, "only stored"),
         ({"query": {"prefix": {"n": "1"}}}, "strings"),
-        ({"query": {"match_all": {"boost": -1}}}, "at least 0"),
+        ({"query": {"match_all": {"boost": -1}}}, "a number of 0"),
         ({"query": {}}, "exactly one key"),
         ({"query": [{"match_all": {}}]}, "exactly one key"),
         ({"from": 1, "sort": ["n"], "search_after": [1]}, "leave it out"),

@@ -1,5 +1,6 @@
 """The index is on disk: it is there after a restart, for one writer and any number of readers."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -176,6 +177,18 @@ def test_a_closed_engine_says_so_and_closes_twice(tmp_path: Path, words):
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+def test_closing_keeps_what_was_written_to_other_indices_than_one_that_fails(tmp_path: Path, words):
+    engine = EmbeddedEngine(tmp_path, words)
+    for name in ("first", "broken", "last"):
+        engine.create_index(name, {}, {})
+        engine.bulk([{"_index": name, "_id": "1", "_source": {"t": "one"}}])
+    shutil.rmtree(tmp_path / "broken" / "tantivy")
+    with pytest.raises(EngineUnavailable, match="broken"):
+        engine.close()
+    with EmbeddedEngine(tmp_path, words) as after:
+        assert [after.get(name, "1") is not None for name in ("first", "last")] == [True, True]
+
+
 def test_the_folder_of_an_open_index_is_held_so_that_one_made_anew_gets_another_number(tmp_path, words):
     def held() -> list[str]:
         return [str(file.readlink()) for file in Path("/proc/self/fd").iterdir() if file.is_symlink()]

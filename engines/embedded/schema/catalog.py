@@ -13,7 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from shinglefold.engines.embedded.schema.field_types import SEARCHED, TYPES, Field, looks_like_date
+from shinglefold.engines.embedded.schema.field_types import (
+    DATE_FORMATS,
+    DEFAULT_FORMAT,
+    SEARCHED,
+    TYPES,
+    Field,
+    looks_like_date,
+)
 from shinglefold.engines.embedded.schema.requests import (
     METADATA,
     bool_option,
@@ -22,6 +29,7 @@ from shinglefold.engines.embedded.schema.requests import (
     unsupported,
 )
 from shinglefold.errors import EngineUnavailable, UnsupportedQuery, reason_of, suggest
+from shinglefold.options.validation import check_object
 from shinglefold.runtime.durable_files import atomic_write, sync_folder
 from shinglefold.version import __version__
 
@@ -37,7 +45,6 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "binary": ("type", "doc_values"),
     }
 )
-_FORMATS = ("strict_date_optional_time||epoch_millis", "strict_date_optional_time", "epoch_millis")
 _DYNAMIC = {"true": "true", "false": "false", "strict": "strict"}
 _WHY_NO_ANALYZER = "; text is analysed by the canonicalizer the engine was opened with, so leave it out"
 
@@ -61,19 +68,56 @@ def check_mappings(mappings: Mapping[str, Any]) -> dict[str, Any]:
     if "date_detection" in mappings:
         bool_option("date_detection", mappings["date_detection"])
     _dynamic("mappings", mappings)
+    check_object("_meta", mappings.get("_meta", {}), "an object", UnsupportedQuery)
     _check_properties("", mappings.get("properties", {}))
     try:
         copy: dict[str, Any] = json.loads(json.dumps(mappings))
     except (TypeError, ValueError) as error:
         raise UnsupportedQuery(f"mappings: not JSON ({error})") from error
-    copy.setdefault("properties", {})
+    copy["properties"] = _nested("", copy.get("properties", {}))
     return copy
+
+
+def _nested(prefix: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return properties in which a name with dots is a path through objects, as servers store them."""
+    made: dict[str, Any] = {}
+    for name, definition in properties.items():
+        first, *below = name.split(".")
+        nested = definition
+        if "properties" in definition:
+            nested = {**definition, "properties": _nested(f"{prefix}{name}.", definition["properties"])}
+        for part in reversed(below):
+            nested = {"properties": {part: nested}}
+        _merge(prefix, made, {first: nested})
+    return made
+
+
+def _merge(prefix: str, properties: dict[str, Any], new: Mapping[str, Any]) -> None:
+    """Add new fields to properties; objects are merged, and take another ``dynamic`` if one is given.
+
+    Raises:
+        UnsupportedQuery: a field exists with another definition.
+    """
+    for name, definition in new.items():
+        known = properties.setdefault(name, definition)
+        enabled = known.get("enabled", True)
+        if is_object(known) and is_object(definition) and definition.get("enabled", enabled) == enabled:
+            if "dynamic" in definition:
+                known["dynamic"] = definition["dynamic"]
+            if "properties" in definition:
+                _merge(f"{prefix}{name}.", known.setdefault("properties", {}), definition["properties"])
+        elif known != definition:
+            raise UnsupportedQuery(
+                f"the field {prefix + name!r} is {known} and stays so; make a new index, or use another name"
+            )
 
 
 def leaves(properties: Mapping[str, Any], prefix: str = "") -> Iterator[Leaf]:
     """Yield every field below some properties, each followed by its multi-fields."""
     for name, definition in properties.items():
         path = prefix + name
+        if definition.get("enabled") is False:
+            continue
         if is_object(definition):
             yield from leaves(definition.get("properties", {}), path + ".")
             continue
@@ -147,6 +191,8 @@ def _check_properties(prefix: str, properties: object) -> None:
     for path, definition in _definitions(prefix, "properties", properties):
         if is_object(definition):
             check_options(f"object {path!r}", definition, _OBJECT)
+            if not definition.keys() & {"type", "properties", "enabled"}:
+                raise UnsupportedQuery(f"mapping of {path!r}: the type is missing; name one")
             _dynamic(path, definition)
             if "enabled" in definition:
                 bool_option(f"enabled of {path!r}", definition["enabled"])
@@ -160,7 +206,8 @@ def _definitions(prefix: str, what: str, given: object) -> Iterator[tuple[str, M
     if not isinstance(given, Mapping):
         raise UnsupportedQuery(f"{what} of {prefix or 'mappings'}: expected an object")
     for name, definition in given.items():
-        if not name or not isinstance(name, str) or not isinstance(definition, Mapping):
+        valid = isinstance(name, str) and all(part.strip() for part in name.split("."))
+        if not valid or not isinstance(definition, Mapping):
             raise UnsupportedQuery(f"mapping of '{prefix}{name}': expected a name and an object with a type")
         if not prefix and name in METADATA:
             raise UnsupportedQuery(f"mapping of {name!r}: this is metadata; leave it out")
@@ -179,11 +226,13 @@ def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
             bool_option(f"{name} of {path!r}", definition[name])
     if "ignore_above" in definition:
         int_option(f"ignore_above of {path!r}", definition["ignore_above"], 1)
-    if definition.get("format", _FORMATS[0]) not in _FORMATS:
-        raise unsupported(f"date format (of {path!r})", str(definition["format"]), _FORMATS)
+    if definition.get("format", DEFAULT_FORMAT) not in DATE_FORMATS:
+        raise unsupported(f"date format (of {path!r})", str(definition["format"]), DATE_FORMATS)
     for sub, sub_definition in _definitions(f"{path}.", "fields", definition.get("fields", {})):
         if "fields" in sub_definition:
             raise UnsupportedQuery(f"mapping of {sub}: a multi-field can't have multi-fields")
+        if "." in sub[len(path) + 1 :]:
+            raise UnsupportedQuery(f"mapping of {sub}: the name of a multi-field can't have dots")
         _check_leaf(sub, sub_definition)
 
 
@@ -274,24 +323,16 @@ class Catalog:
         return replace(self, mappings=mappings, columns=_columns(mappings, self.pools, self.columns))
 
     def with_mappings(self, given: Mapping[str, Any]) -> "Catalog":
-        """Return the catalog with further fields, and with another ``_meta`` if one is given.
+        """Return the catalog with further fields, and with the other options that are given.
 
         Raises:
             UnsupportedQuery: the mappings are not supported, or redefine a field.
             NoColumnLeft: there are too few columns.
         """
         known = check_mappings(given)
-        new = {leaf.path: leaf.definition for leaf in leaves(known["properties"]) if leaf.path == leaf.source}
-        for leaf in leaves(self.mappings["properties"]):
-            if new.pop(leaf.path, leaf.definition) != leaf.definition:
-                raise UnsupportedQuery(
-                    f"the field {leaf.path!r} is {dict(leaf.definition)} and stays so; make a new index"
-                )
-        disabled = {path: "disabled" for path, dynamic in objects(known).items() if dynamic == "disabled"}
-        new |= {path: {"type": "object", "enabled": False} for path in disabled.keys() - self.fields.keys()}
-        mappings = with_properties(self.mappings, new)
-        if "_meta" in known:
-            mappings["_meta"] = known["_meta"]
+        mappings = json.loads(json.dumps(self.mappings))
+        _merge("", mappings["properties"], known.pop("properties"))
+        mappings |= known
         return replace(self, mappings=mappings, columns=_columns(mappings, self.pools, self.columns))
 
     def with_columns_of(self, schema: Iterable[str]) -> "Catalog":
@@ -352,8 +393,7 @@ def _field(path: str, source: str, definition: Mapping[str, Any], column: str) -
     kind = TYPES[definition["type"]]
     make = partial(Field, path, source, definition["type"], kind, column)
     doc_values = definition.get("doc_values", definition["type"] not in ("binary", "text"))
-    milliseconds = definition.get("format") == "epoch_millis"
-    return make(doc_values, definition.get("ignore_above", 2**31), milliseconds)
+    return make(doc_values, definition.get("ignore_above", 2**31), definition.get("format", DEFAULT_FORMAT))
 
 
 def _columns(

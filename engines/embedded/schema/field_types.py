@@ -2,6 +2,7 @@
 
 import json
 import re
+import struct
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +14,24 @@ from typing import NamedTuple
 from shinglefold.documents import well_formed
 
 _ISO = re.compile(
-    r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?"
-    r"(Z|[+-]\d{2}:?\d{2})?)?)?)?"
+    r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(?:(\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?"
+    r"(Z|[+-]\d{2}(?::?\d{2})?)?)?)?)?)?",
+    re.ASCII,
 )
+_YEAR, _EPOCH_MILLIS = re.compile(r"-?[0-9]{4}"), re.compile(r"-?[0-9]{1,19}(?:\.[0-9]+)?")
+#: A number in a text, as Java reads it.
+_NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
+DEFAULT_FORMAT = "strict_date_optional_time||epoch_millis"
+#: The formats of dates, with an example of each.
+DATE_FORMATS: Mapping[str, str] = MappingProxyType(
+    {
+        DEFAULT_FORMAT: "2024-05-31T12:00:00Z or milliseconds since 1970",
+        "strict_date_optional_time": "2024-05-31T12:00:00Z",
+        "epoch_millis": "milliseconds since 1970",
+    }
+)
+#: The longest offset of a time zone on servers.
+_FARTHEST = timedelta(hours=18)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _STEPS = (timedelta(days=1), timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1), _MILLISECOND)
@@ -33,21 +49,22 @@ def looks_like_date(text: str) -> bool:
     return len(text) >= 7 and _read(text) is not None
 
 
-def parse_date(value: object) -> ValueRange:
+def parse_date(value: object, format: str = DEFAULT_FORMAT) -> ValueRange:  # noqa: A002
     """Return the milliseconds that a date covers; without a zone it is in UTC.
 
+    A number is read as its text, as on servers: 2024 is a year, unless the format is milliseconds only.
+
     Raises:
-        ValueError: it is not a date.
+        ValueError: it is not a date of this format.
     """
-    if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
-        return ValueRange(value, value)
-    text = str(value)
-    if re.fullmatch(r"-?[0-9]{5,18}", text):
-        return ValueRange(int(text), int(text))
-    span = _read(text) if isinstance(value, str) else None
-    if span is None:
-        raise ValueError(f"{value!r} is not a date such as 2024-05-31T12:00:00Z or milliseconds since 1970")
-    return span
+    text = f"{value:f}" if isinstance(value, float) else str(value)
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        span = _read(text) if format != "epoch_millis" else None
+        if span is None and "epoch_millis" in format:
+            span = _read_milliseconds(text, years=format != "epoch_millis")
+        if span is not None:
+            return span
+    raise ValueError(f"{value!r} is not a date such as {DATE_FORMATS[format]}")
 
 
 def format_date(milliseconds: int) -> str:
@@ -79,6 +96,15 @@ def _read(text: str) -> ValueRange | None:
     return ValueRange(_milliseconds(first), _milliseconds(after) - 1)
 
 
+def _read_milliseconds(text: str, *, years: bool) -> ValueRange | None:
+    """Return a number of milliseconds, rounded down; four digits are a year if there are ``years``."""
+    if not _EPOCH_MILLIS.fullmatch(text) or (years and _YEAR.fullmatch(text)):
+        return None
+    whole, _, fraction = text.partition(".")
+    moment = int(whole) - (text[0] == "-" and bool(fraction.strip("0")))
+    return ValueRange(moment, moment) if -(2**63) < moment < 2**63 else None
+
+
 def _next(first: datetime, month: str | None, parts: tuple[str | None, ...]) -> datetime:
     """Return the first moment after a date, such as the next day if the date has no time."""
     given = sum(part is not None for part in parts)
@@ -93,7 +119,9 @@ def _zone(text: str | None) -> timezone:
     if text in (None, "Z"):
         return UTC
     assert text is not None
-    offset = timedelta(hours=int(text[1:3]), minutes=int(text[-2:]))
+    offset = timedelta(hours=int(text[1:3]), minutes=int(text[3:].lstrip(":") or 0))
+    if offset > _FARTHEST or int(text[3:].lstrip(":") or 0) > 59:
+        raise ValueError(f"{text!r} is not the offset of a time zone")
     return timezone(-offset if text[0] == "-" else offset)
 
 
@@ -133,7 +161,7 @@ class Field:
     """A field, by its path in queries.
 
     ``source`` is its path in the document, which differs from ``path`` for multi-fields. ``column`` is its
-    tantivy field, empty if it is only stored. ``milliseconds``: dates are returned as numbers, not as ISO.
+    tantivy field, empty if it is only stored. ``format`` is that of dates.
     """
 
     path: str
@@ -143,7 +171,7 @@ class Field:
     column: str
     doc_values: bool = True
     ignore_above: int = 2**31
-    milliseconds: bool = False
+    format: str = DEFAULT_FORMAT
 
     @property
     def searched_only(self) -> bool:
@@ -172,6 +200,7 @@ TYPES: Mapping[str, FieldKind] = MappingProxyType(
         "binary": FieldKind.BINARY,
     }
 )
+_PACKED = {"half_float": "<e", "float": "<f"}
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 
 
@@ -186,14 +215,23 @@ def to_index(field: Field, value: object) -> Indexed | None:
     # Checked first, because the text of most text fields is too long for their keyword multi-field.
     if isinstance(value, str) and field.kind is FieldKind.KEYWORD and len(value) > field.ignore_above:
         return None
+    if value == "" and field.kind in (FieldKind.LONG, FieldKind.DOUBLE):
+        return None
     converted = _CONVERTERS[field.kind](field, value)
     if isinstance(converted, str) and field.kind is FieldKind.KEYWORD:
-        if len(converted) > field.ignore_above:
+        if is_ignored(field, converted):
             return None
         # No character takes more than four bytes.
         if 4 * len(converted) > _LONGEST_KEYWORD and len(converted.encode()) > _LONGEST_KEYWORD:
             raise ValueError(f"keyword longer than {_LONGEST_KEYWORD} bytes; set ignore_above or use text")
     return converted
+
+
+def is_ignored(field: Field, text: str) -> bool:
+    """Return whether a keyword is longer than ``ignore_above``, in UTF-16 code units as on servers."""
+    if 2 * len(text) <= field.ignore_above or text.isascii():
+        return len(text) > field.ignore_above
+    return len(text.encode("utf-16-le", "surrogatepass")) > 2 * field.ignore_above
 
 
 def is_short_keyword(field: Field, value: object) -> bool:
@@ -226,8 +264,10 @@ def _string(_: Field, value: object) -> str:
 
 
 def _number(value: object) -> int | float | str:
-    """Return a number as JSON or text has it; Python also reads underscores."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str) or "_" in str(value):
+    """Return a number as JSON or text has it; Python also reads underscores and other digits."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"{value!r} is not a number")
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
         raise ValueError(f"{value!r} is not a number")
     return value
 
@@ -244,11 +284,13 @@ def _long(field: Field, value: object) -> int:
     return whole
 
 
-def _double(_: Field, value: object) -> float:
+def _double(field: Field, value: object) -> float:
     try:
         result = float(_number(value))
+        # Too large a number is refused as on servers; smaller ones are not rounded.
+        struct.pack(_PACKED.get(field.type, "d"), result)
     except (ValueError, OverflowError):
-        raise ValueError(f"{value!r} is not a number") from None
+        raise ValueError(f"{value!r} is not a number that {field.type} can hold") from None
     if result - result != 0:
         raise ValueError(f"{value!r} is not finite")
     return result
@@ -262,8 +304,8 @@ def _boolean(_: Field, value: object) -> int:
     raise ValueError(f"{value!r} is neither true nor false")
 
 
-def _date(_: Field, value: object) -> int:
-    return parse_date(value).first
+def _date(field: Field, value: object) -> int:
+    return parse_date(value, field.format).first
 
 
 def _binary(_: Field, value: object) -> None:

@@ -37,8 +37,8 @@ _LONGEST_ID = 512
 _META = frozenset({"_op_type", "_index", "_id", "_ready"})
 #: Names that no field of a document may have; servers refuse them, too.
 METADATA = frozenset(
-    {"_id", "_index", "_routing", "_source", "_version", "_seq_no", "_field_names", "_ignored",
-     "_nested_path"}
+    {"_id", "_index", "_routing", "_source", "_version", "_seq_no", "_primary_term", "_field_names",
+     "_ignored", "_nested_path", "_doc_count", "_feature", "_data_stream_timestamp"}
 )  # fmt: skip
 
 
@@ -81,8 +81,8 @@ def int_option(what: str, value: object, low: int = 0) -> int:
 
 
 def number_option(what: str, value: object, low: float = 0.0) -> float:
-    """Return a number that is at least ``low``."""
-    check_number(what, value, low, error=UnsupportedQuery)
+    """Return a number that is at least ``low`` and fits in a float of 32 bits."""
+    check_number(what, value, low, 3.4e38, error=UnsupportedQuery)
     return float(cast("float", value))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import tantivy
 
+from shinglefold.documents import as_text
 from shinglefold.engines.embedded.schema.field_types import Field, FieldKind
 from shinglefold.engines.embedded.schema.requests import (
     check_options,
@@ -120,7 +121,7 @@ def _query_value(given: Mapping[str, Any], what: str) -> str | int | float:
 
 
 def _query_text(given: Mapping[str, Any], what: str) -> str:
-    return str(_query_value(given, what))
+    return as_text(_query_value(given, what))
 
 
 TEXT_QUERIES: Mapping[str, Callable[[Context, Any], Query]] = MappingProxyType(

@@ -10,7 +10,7 @@ from typing import Any
 
 import tantivy
 
-from shinglefold.documents import well_formed
+from shinglefold.documents import as_text, well_formed
 from shinglefold.engines.embedded.schema.field_types import (
     Field,
     FieldKind,
@@ -152,7 +152,7 @@ def value_query(context: Context, field: Field, value: object, what: str) -> Que
     if field.kind is FieldKind.DATE:
         return _range(context, field, {"gte": value, "lte": value})
     if field.kind is FieldKind.TEXT:
-        return Query.term_query(schema, field.column, well_formed(str(value)))
+        return Query.term_query(schema, field.column, well_formed(as_text(value)))
     indexed = _indexed(field, value, what)
     if indexed is None:
         return no_document()
@@ -179,12 +179,14 @@ def _terms(context: Context, body: object) -> Query:
     field = context.field(path, "terms")
     if field is None or not values:
         return no_document()
-    if field.kind is FieldKind.DATE:
-        ranges = [(tantivy.Occur.Should, value_query(context, field, value, "terms")) for value in values]
-        return boosted(constant(Query.boolean_query(ranges)), body)
     if field.kind is FieldKind.KEYWORD and all(are_short_strings(field, some) for some in _batches(values)):
         most = _RARE_TERM_QUERIES_MOST if field.searched_only else _TERM_QUERIES_MOST
         return boosted(_any_value(context, field.column, values, most), body)
+    if not all(isinstance(value, str | int | float) for value in values):
+        raise UnsupportedQuery(f"terms on {path!r}: expected strings, numbers or booleans; leave null out")
+    if field.kind is FieldKind.DATE:
+        ranges = [(tantivy.Occur.Should, value_query(context, field, value, "terms")) for value in values]
+        return boosted(constant(Query.boolean_query(ranges)), body)
     found = [_indexed(field, value, "terms") for value in values]
     indexed = [value for value in found if value is not None]
     return boosted(_any_value(context, field.column, indexed), body)
@@ -228,8 +230,11 @@ def _exists(context: Context, body: object) -> Query:
         raise UnsupportedQuery(f"exists: expected the name of a field, got {path!r}")
     if path == "_id":
         return boosted(all_documents(), given)
-    found = Query.term_query(context.snapshot.schema, NAMES, well_formed(path), "basic")
-    return boosted(constant(found), given)
+    paths = [path]
+    if "*" in path:
+        catalog = context.snapshot.catalog
+        paths = [one for one in (*catalog.fields, *catalog.objects) if fnmatchcase(one, path)]
+    return boosted(_any_value(context, NAMES, [well_formed(one) for one in paths]), given)
 
 
 def _prefix(context: Context, body: object) -> Query:
@@ -294,10 +299,10 @@ def _long_range(context: Context, field: Field, bounds: Mapping[str, Any]) -> Qu
 def _integer_bound(field: Field, name: str, value: object) -> int:
     try:
         if field.kind is FieldKind.DATE:
-            span = parse_date(value)
+            span = parse_date(value, field.format)
             return {"gte": span.first, "gt": span.last + 1, "lte": span.last, "lt": span.first - 1}[name]
         if field.kind is FieldKind.BOOLEAN:
-            value = to_index(field, value)
+            value = _indexed(field, value, "range")
         exact = (
             value if isinstance(value, int | float) and not isinstance(value, bool) else _exact(str(value))
         )
@@ -334,10 +339,15 @@ def _is_within(term: str, bounds: Mapping[str, str]) -> bool:
 
 
 def _indexed(field: Field, value: object, what: str) -> Indexed | None:
+    """Return the indexed form of a value in a query, None if no document has it."""
     try:
-        return to_index(field, value)
+        if value == "" and field.kind in (FieldKind.LONG, FieldKind.DOUBLE, FieldKind.BOOLEAN):
+            raise ValueError("the value is empty")
+        indexed = to_index(field, value)
     except ValueError as error:
         raise UnsupportedQuery(f"{what} on {field.path!r} ({field.type}): {error}") from error
+    # A document's 1.5 is stored as 1, but a query for 1.5 does not match 1.
+    return None if field.kind is FieldKind.LONG and _exact(str(value)) != indexed else indexed
 
 
 def _match_all(_: Context, body: object) -> Query:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -229,7 +230,7 @@ def _cursor_parser(field: Field) -> Callable[[Any], Any]:
     def number(value: object) -> int | float:
         if field.kind is FieldKind.DATE and isinstance(value, str):
             try:
-                return parse_date(value).first
+                return parse_date(value, field.format).first
             except ValueError as error:
                 raise UnsupportedQuery(f"search_after: {error}") from error
         return value if isinstance(value, int | float) else _as_float(value)
@@ -257,9 +258,11 @@ def _sign(key: SortKey) -> int:
 
 def _as_float(value: object) -> float:
     try:
-        return float(str(value))
+        if isfinite(number := float(str(value))):
+            return number
     except ValueError:
-        raise UnsupportedQuery(f"search_after: expected a number, got {value!r}") from None
+        pass
+    raise UnsupportedQuery(f"search_after: expected a number, got {value!r}")
 
 
 def read_source_filter(given: object) -> SourceFilter:

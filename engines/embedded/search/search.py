@@ -16,6 +16,7 @@ from shinglefold.engines.embedded.schema.field_types import (
     Field,
     FieldKind,
     format_date,
+    is_ignored,
     parse_date,
     to_index,
 )
@@ -111,10 +112,10 @@ def _doc_values(field: Field, values: list[Any]) -> list[Any]:
         return values
     if field.kind is FieldKind.KEYWORD:
         texts = {value if type(value) is str else json.dumps(value) for value in values}
-        return sorted(text for text in texts if len(text) <= field.ignore_above)
+        return sorted(text for text in texts if not is_ignored(field, text))
     if field.kind is FieldKind.DATE:
-        moments = sorted(parse_date(value).first for value in values)
-        return [str(moment) if field.milliseconds else format_date(moment) for moment in moments]
+        moments = sorted(parse_date(value, field.format).first for value in values)
+        return [str(moment) if field.format == "epoch_millis" else format_date(moment) for moment in moments]
     numbers = sorted(number for value in values if (number := to_index(field, value)) is not None)
     return [number == 1 for number in numbers] if field.kind is FieldKind.BOOLEAN else numbers
 
@@ -277,7 +278,8 @@ def _collapse_hits(
     firsts = firsts[request.start :]
     shown = loader.hits([ranked for ranked, _ in firsts])
     for hit, (_, value) in zip(shown, firsts, strict=True):
-        hit["fields"] = {**hit.get("fields", {}), collapse.path: [value]}
+        if value is not None:
+            hit["fields"] = {**hit.get("fields", {}), collapse.path: [value]}
         if collapse.inner:
             hit["inner_hits"] = _inner_hits(loader, collapse, value)
     return count, best, shown

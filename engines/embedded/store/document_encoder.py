@@ -209,11 +209,22 @@ class _Walk:
                 if type(value) is list and set(map(type, value)) == _TEXTS:
                     values.setdefault(path, []).extend(value)
                     continue
-            if not isinstance(name, str) or not name.strip(".") or ".." in name:
+            if not isinstance(name, str) or not name:
                 raise ValueError(f"{name!r} is not a valid field name")
             path = f"{prefix}.{name}" if prefix else name
-            for item in items(value):
+            if "." in path and not all(part.strip() for part in path.split(".")):
+                raise ValueError(f"{path!r} is not a valid field name")
+            found = list(items(value))
+            for item in found:
                 self._item(path, item, depth)
+            if not found and not self._is_mapped(path) and self._dynamic_of(path) == "strict":
+                raise ValueError(f"the mapping is strict and has no field {path!r}")
+
+    def _is_mapped(self, path: str) -> bool:
+        catalog = self.catalog
+        return any(
+            path in known for known in (catalog.objects, catalog.by_source, self.new, self.new_objects)
+        )
 
     def _item(self, path: str, item: object, depth: int) -> None:
         dynamic = self.catalog.objects.get(path) or self.new_objects.get(path)
@@ -222,7 +233,7 @@ class _Walk:
                 self._object(path, item, depth + 1)
             elif dynamic != "disabled":
                 raise ValueError(f"object mapping for {path!r} got the value {_short(item)}")
-        elif path in self.catalog.by_source or path in self.new:
+        elif path in self.catalog.by_source:
             self.values.setdefault(path, []).append(item)
         else:
             self._unmapped(path, item, depth)
@@ -231,13 +242,18 @@ class _Walk:
         dynamic = self._dynamic_of(path)
         if dynamic == "strict":
             raise ValueError(f"the mapping is strict and has no field {path!r}")
-        if dynamic == "false":
+        if dynamic in ("false", "disabled"):
             return
         if isinstance(item, dict):
             self.new_objects[path] = dynamic
             self._object(path, item, depth + 1)
             return
-        self.new[path] = definition_for(item, bool(self.catalog.mappings.get("date_detection", True)))
+        definition = definition_for(item, bool(self.catalog.mappings.get("date_detection", True)))
+        if (first := self.new.setdefault(path, definition)) != definition:
+            raise ValueError(
+                f"{path!r} is new and has values of the types {first['type']} and {definition['type']}; "
+                "map the field first"
+            )
         self.values.setdefault(path, []).append(item)
 
     def _dynamic_of(self, path: str) -> str:
@@ -275,13 +291,16 @@ def prepare(
     texts: list[tuple[str, str]] = []
     for path, values in walk.values.items():
         for mapped in catalog.by_source[path]:
+            # As on servers, what is only stored does not exist for searches.
+            exists = bool(mapped.column) or mapped.doc_values
             if len(values) == 1 and is_short_keyword(mapped, values[0]):
                 if mapped.column:
                     document.add_text(mapped.column, values[0])
-                names[mapped.path] = None
+                if exists:
+                    names[mapped.path] = None
                 continue
             count = _add(document, mapped, values, texts)
-            if count:
+            if count and exists:
                 names[mapped.path] = None
             if count > 1:
                 document.add_text(NAMES, MANY + mapped.path)

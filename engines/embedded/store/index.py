@@ -180,7 +180,7 @@ class Index:
         return written_over
 
     def put_mappings(self, mappings: Mapping[str, Any]) -> None:
-        """Add fields, and replace ``_meta`` if one is given.
+        """Add fields, and replace the other options that are given.
 
         Raises:
             UnsupportedQuery: the mappings are not supported.

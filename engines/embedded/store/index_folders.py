@@ -25,7 +25,7 @@ from shinglefold.engines.embedded.schema.tantivy_schema import (
     translate_errors,
 )
 from shinglefold.engines.embedded.store.checksums import read_meta, schema_checksum
-from shinglefold.engines.embedded.store.document_encoder import analyse, prepare, stored_source
+from shinglefold.engines.embedded.store.document_encoder import analyse, prepare, stored_sources
 from shinglefold.engines.embedded.store.record_files import Heads, addresses, read_head
 from shinglefold.engines.embedded.store.snapshots import Reader
 from shinglefold.errors import ConfigError, EngineUnavailable, UnsupportedQuery
@@ -189,8 +189,10 @@ def _replacement_note(folder: Path) -> Path:
 #: Suffixes of the folder of an index that is being made, or deleted.
 _NEW, _DELETED = "new", "deleted"
 _NAME = re.compile(rf"\.[^.].*\.({_NEW}|{_DELETED})")
+#: The file by which a process asks another to release an index.
+LEASE_REQUEST = ".wanted"
 #: The names that the folder of an index may contain, with those of temporary files.
-_CONTENT = re.compile(r"\.?(tantivy|catalog\.json|heads|journal)(\..+)?")
+_CONTENT = re.compile(rf"\.?(tantivy|catalog\.json|heads|journal)(\..+)?|{re.escape(LEASE_REQUEST)}")
 
 
 def building_path(folder: Path) -> Path:
@@ -279,6 +281,8 @@ def _remove_if_left(left: Path) -> None:
 
 #: The folder being written, the finished one before it is renamed, and the replaced one.
 _PART, _REBUILT, _OLD = ".tantivy.part", ".tantivy.new", ".tantivy.old"
+#: The number of documents copied at a time.
+_AT_ONCE = 64
 
 
 def rebuild_columns(
@@ -332,14 +336,15 @@ def _copy(
     analysis: Analysis,
 ) -> None:
     _, found = search_top(searcher, tantivy.Query.all_query(), searcher.num_docs)
-    for _, place in found:
-        source = stored_source(searcher, heads, place)
-        ready = prepare(catalog, read_head(source.head).id, source.load())
-        # The record of the head stays where it is.
-        (address,) = addresses(searcher, [place])
-        ready.document.add_unsigned(ADDRESS, address or 0)
-        source.add_to(ready.document)
-        analyse([ready], analysis)
-        writer.add_document(ready.document)
+    for begin in range(0, len(found), _AT_ONCE):
+        places = [place for _, place in found[begin : begin + _AT_ONCE]]
+        sources = stored_sources(searcher, heads, places)
+        ready = [prepare(catalog, read_head(source.head).id, source.load()) for source in sources]
+        analyse(ready, analysis)
+        # The records of the heads stay where they are.
+        for one, source, address in zip(ready, sources, addresses(searcher, places), strict=True):
+            one.document.add_unsigned(ADDRESS, address or 0)
+            source.add_to(one.document)
+            writer.add_document(one.document)
     writer.commit()
     writer.wait_merging_threads()

@@ -1,0 +1,161 @@
+"""Values are indexed and found as on OpenSearch 3.8, where every case here was tried."""
+
+from typing import Any
+
+import pytest
+
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import UnsupportedQuery
+
+
+def _index(engine: EmbeddedEngine, mappings: dict[str, Any], *values: object) -> list[int]:
+    """Index a document for each value of the field ``f``; return the numbers of those refused."""
+    if not engine.index_exists("pages"):
+        engine.create_index("pages", mappings, {})
+    actions = [
+        {"_index": "pages", "_id": str(number), "_source": {"f": value}}
+        for number, value in enumerate(values)
+    ]
+    refused = {failure.action["_id"] for failure in engine.bulk(actions).failures}
+    engine.refresh("pages")
+    return sorted(map(int, refused))
+
+
+def _field(kind: str, **options: object) -> dict[str, Any]:
+    return {"properties": {"f": {"type": kind, **options}}}
+
+
+def _found(engine: EmbeddedEngine, query: dict[str, Any]) -> list[int]:
+    hits = engine.search("pages", {"query": query, "size": 100})["hits"]["hits"]
+    return sorted(int(hit["_id"]) for hit in hits)
+
+
+def _doc_values(engine: EmbeddedEngine) -> list[Any]:
+    hits = engine.search("pages", {"docvalue_fields": ["f"], "sort": ["f"]})["hits"]["hits"]
+    return [hit["fields"]["f"] for hit in hits]
+
+
+@pytest.mark.parametrize("value", [2024, "2024"])
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [
+        ("strict_date_optional_time||epoch_millis", "2024-01-01T00:00:00.000Z"),
+        ("strict_date_optional_time", "2024-01-01T00:00:00.000Z"),
+        ("epoch_millis", "2024"),
+    ],
+)
+def test_four_digits_are_a_year_unless_the_format_is_milliseconds(engine, value, form, shown):
+    assert _index(engine, _field("date", format=form), value) == []
+    assert _doc_values(engine) == [[shown]]
+    assert _found(engine, {"term": {"f": value}}) == [0]
+    assert _found(engine, {"range": {"f": {"gt": value}}}) == []
+
+
+@pytest.mark.parametrize(
+    ("form", "refused"),
+    [
+        ("strict_date_optional_time||epoch_millis", [3]),
+        ("strict_date_optional_time", [0, 1, 3]),
+        ("epoch_millis", [2, 3]),
+    ],
+)
+def test_a_date_of_another_format_is_refused(engine, form, refused):
+    values = 1_717_113_600_000, "999", "2024-05-31", "today"
+    assert _index(engine, _field("date", format=form), *values) == refused
+
+
+@pytest.mark.parametrize(
+    ("value", "milliseconds"),
+    [
+        (1717113600000.7, 1_717_113_600_000),
+        ("1717113600000.5", 1_717_113_600_000),
+        (-1.5, -2),
+        ("-1", -1),
+        ("999", 999),
+        (1e12, 10**12),
+        ("2024-05-31T12:30:45+02", 1_717_151_445_000),
+        ("2024-05-31T", 1_717_113_600_000),
+    ],
+)
+def test_dates_have_all_forms_of_the_servers(engine, value, milliseconds):
+    assert _index(engine, _field("date"), value) == []
+    (hit,) = engine.search("pages", {"sort": ["f"]})["hits"]["hits"]
+    assert hit["sort"] == [milliseconds]
+
+
+@pytest.mark.parametrize("value", ["٢٠٢٤-٠٥-٣١", "2024-05-31T12:00+19:00", "2024-05-31T12:00+02:75"])
+def test_a_text_that_is_no_date_stays_text(engine, value):
+    assert _index(engine, {}, value) == []
+    assert engine.mappings("pages")["properties"]["f"]["type"] == "text"
+
+
+@pytest.mark.parametrize("kind", ["byte", "short", "integer", "long", "half_float", "float", "double"])
+def test_an_empty_text_is_no_number_and_other_digits_are_refused(engine, kind):
+    assert _index(engine, _field(kind), "", "5", "١", "1_0", "0x1", " 7", "+5e0") == [2, 3, 4]
+    assert _found(engine, {"exists": {"field": "f"}}) == [1, 5, 6]
+    for query in ({"term": {"f": ""}}, {"terms": {"f": [""]}}, {"range": {"f": {"gte": ""}}}):
+        with pytest.raises(UnsupportedQuery, match="on 'f'"):
+            _found(engine, query)
+
+
+@pytest.mark.parametrize(("kind", "refused"), [("half_float", [1, 2, 3]), ("float", [2, 3]), ("double", [])])
+def test_a_number_that_its_type_cannot_hold_is_refused(engine, kind, refused):
+    assert _index(engine, _field(kind), 65504, 65520, 3.5e38, "1e308") == refused
+
+
+@pytest.mark.parametrize("kind", ["byte", "short", "integer", "long"])
+def test_a_query_for_a_fraction_finds_no_whole_number(engine, kind):
+    assert _index(engine, _field(kind), 1, 1.5, "1.9") == []
+    for value in (1.5, "1.5"):
+        for query in ({"term": {"f": value}}, {"terms": {"f": [value]}}, {"match": {"f": value}}):
+            assert _found(engine, query) == []
+    for value in (1, 1.0, "1.0"):
+        assert _found(engine, {"term": {"f": value}}) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", ["keyword", "long", "double", "boolean", "date", "text"])
+@pytest.mark.parametrize("value", [None, [1], {"a": 1}])
+def test_terms_takes_single_values_only(engine, kind, value):
+    assert _index(engine, _field(kind), *(["null"] if kind in ("keyword", "text") else [])) == []
+    with pytest.raises(UnsupportedQuery, match="terms on 'f'"):
+        _found(engine, {"terms": {"f": [value]}})
+
+
+def test_a_boolean_is_the_same_text_in_a_document_and_a_query(engine):
+    assert _index(engine, _field("text"), True, "True", "false") == []
+    assert _found(engine, {"term": {"f": True}}) == [0, 1]
+
+
+def test_ignore_above_counts_utf_16_code_units(engine):
+    values = "aaaaa", "aaaaaa", "😀😀", "😀😀😀", "😀😀😀😀😀", "ééééé"
+    assert _index(engine, _field("keyword", ignore_above=5), *values) == []
+    assert _found(engine, {"exists": {"field": "f"}}) == [0, 2, 5]
+    assert _found(engine, {"terms": {"f": list(values)}}) == [0, 2, 5]
+    hits = engine.search("pages", {"docvalue_fields": ["f"]})["hits"]["hits"]
+    assert [hit["_id"] for hit in hits if "fields" in hit] == ["0", "2", "5"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "exists"),
+    [
+        ("keyword", {}, True),
+        ("keyword", {"index": False}, True),
+        ("keyword", {"doc_values": False}, True),
+        ("keyword", {"index": False, "doc_values": False}, False),
+        ("text", {"index": False}, False),
+        ("date", {"index": False, "doc_values": False}, False),
+        ("binary", {}, False),
+        ("binary", {"doc_values": True}, True),
+    ],
+)
+def test_what_is_only_stored_does_not_exist_for_searches(engine, kind, options, exists):
+    assert _index(engine, {"properties": {"o": _field(kind, **options)}}) == []
+    engine.bulk([{"_index": "pages", "_id": "0", "_source": {"o": {"f": "2024"}}}])
+    engine.refresh("pages")
+    for path in ("o.f", "o", "o*", "*.f"):
+        assert _found(engine, {"exists": {"field": path}}) == [0] * exists
+
+
+def test_a_new_field_has_values_of_one_type(engine):
+    assert _index(engine, {}, [1, 2.5], ["x", 1], [True, 1]) == [0, 1, 2]
+    assert _index(engine, {}, [1, 2], [1, 2.5]) == []
