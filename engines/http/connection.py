@@ -431,7 +431,9 @@ def _address(host: dict[str, Any]) -> str:
     scheme = "https" if host.get("use_ssl") or host.get("scheme") == "https" else "http"
     port = f":{host['port']}" if "port" in host else ""
     prefix = str(host.get("url_prefix", "")).strip("/")
-    return f"{scheme}://{host.get('host', 'localhost')}{port}" + (f"/{prefix}" if prefix else "")
+    name = str(host.get("host", "localhost"))
+    name = f"[{name}]" if ":" in name else name
+    return f"{scheme}://{name}{port}" + (f"/{prefix}" if prefix else "")
 
 
 def check_raises_errors(client: Any) -> None:  # noqa: ANN401 - the clients' own types

@@ -8,24 +8,21 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from shinglefold.contracts.engine import JSON, BulkResult, Parameters, Search, VersionedDocument, WriteResult
 from shinglefold.engines.http.bulk import (
     BYTES,
-    CHUNK,
     Bulk,
     Malformed,
     bulk_bodies,
     bulk_results,
-    can_be_joined,
-    with_text_sources,
 )
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import MALFORMED, NoDocument, NotRefreshed
 from shinglefold.engines.http.requests import HttpRequests
-from shinglefold.engines.http.responses import check_name, plain
+from shinglefold.engines.http.responses import check_name, may_be_stored, plain
 from shinglefold.errors import EngineError, EngineUnavailable, PermissionDenied, UnsupportedQuery
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 from shinglefold.runtime.sans_io import run, run_async
@@ -115,8 +112,8 @@ class HttpEngine(HttpRequests):
         backoff: the waits before retries; by default as many as the connection's number of retries.
     """
 
-    #: The client's own helper.
-    streaming_bulk: ClassVar[Callable[..., Iterable[tuple[bool, Mapping[str, Any]]]]]
+    #: The client's own helper: the header of a bulk action, and the rest if it has any.
+    expand_action: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,
@@ -146,10 +143,6 @@ class HttpEngine(HttpRequests):
     @abstractmethod
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         """Create an index through the client."""
-
-    @abstractmethod
-    def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - the clients' own types
-        """Send the body of one bulk request through the client."""
 
     def create_index(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         """Create an index.
@@ -191,7 +184,7 @@ class HttpEngine(HttpRequests):
         return run(self._mapping_steps(index), operator.call)
 
     def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
-        """Run actions in order through the client's helper, and return refused ones as failures.
+        """Run actions in order and return refused ones as failures.
 
         An action that the server is too busy for (429, 503, timeout) is sent again after a wait. An action
         for a missing index fails with 404, so the server creates no index by itself.
@@ -215,6 +208,8 @@ class HttpEngine(HttpRequests):
     def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
         """Return the current version of a document, refreshed or not; None if it does not exist."""
         check_name(index)
+        if not may_be_stored(id):
+            return None
         try:
             answer = self._request(self._client.get, index=index, id=id)
         except NoDocument:
@@ -279,7 +274,7 @@ class HttpEngine(HttpRequests):
     def _request(self, send: Callable[..., Any], **arguments: object) -> JSON:
         """Send a request in turn by a method of the client, and return its answer."""
         with self._translate_errors():
-            return plain(send(**arguments))
+            return plain(send(**arguments), self.who)
 
     @contextmanager
     def _translate_errors(self, refine: Callable[[EngineError], EngineError] | None = None) -> Iterator[None]:
@@ -299,17 +294,8 @@ class HttpEngine(HttpRequests):
     def _send(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         with self._turn():
             try:
-                if can_be_joined(actions):
-                    for body in bulk_bodies(actions, BYTES):
-                        yield from bulk_results(plain(self._bulk_body(body)))
-                else:
-                    yield from self.streaming_bulk(
-                        self._client,
-                        with_text_sources(actions),
-                        chunk_size=CHUNK,
-                        max_chunk_bytes=BYTES,
-                        raise_on_error=False,
-                    )
+                for body in bulk_bodies(actions, BYTES, self.expand_action, self._dumps):
+                    yield from bulk_results(plain(self._bulk_body(body), self.who))
             except self.client_errors.raised as error:
                 translated = self.client_errors.translate(error, self.who)
                 if self.client_errors.status(error) in MALFORMED:
@@ -324,6 +310,30 @@ class HttpEngine(HttpRequests):
             return False
         except EngineError:
             return True
+
+
+def without_redirects(kind: type[T]) -> type[T]:
+    """Return a class like an asynchronous client's own for connections, which follows no redirect.
+
+    aiohttp would send a redirected POST again as a GET without its body, so that a search matches everything.
+    """
+
+    class Direct(kind):  # type: ignore[valid-type, misc]
+        _session: Any = None
+
+        @property
+        def session(self) -> Any:  # noqa: ANN401 - aiohttp's own type
+            """The session, which the client opens with the first request."""
+            return self._session
+
+        @session.setter
+        def session(self, opened: Any) -> None:  # noqa: ANN401
+            if opened is not None:
+                # A session warns of attributes that are set in the usual way.
+                object.__setattr__(opened, "request", partial(opened.request, allow_redirects=False))
+            self._session = opened
+
+    return Direct
 
 
 class AsyncHttpEngine(HttpRequests):
@@ -385,7 +395,8 @@ class AsyncHttpEngine(HttpRequests):
 
     async def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
         """Return the current version of a document, refreshed or not; None if it does not exist."""
-        (found,) = await self.read(index, [id])
+        check_name(index)
+        (found,) = await self.read(index, [id]) if may_be_stored(id) else [None]
         return None if found is None else {"_index": index, "_id": id, "_source": found.source}
 
     async def refresh(self, index: str) -> None:

@@ -17,13 +17,14 @@ from shinglefold.contracts.engine import (
     WriteResult,
     search_parts,
 )
-from shinglefold.engines.http.bulk import DROPPED, DROPPED_REASON, was_dropped
+from shinglefold.engines.http.bulk import DROPPED, DROPPED_REASON, bulk_lines, was_dropped
 from shinglefold.engines.http.connection import Connection, addresses_of, check_raises_errors, pool_size
 from shinglefold.engines.http.errors import (
     FOR_ALL,
     ClientErrors,
     error_type,
     field_remedy,
+    read_status,
     reason,
     refusal,
     under_pit,
@@ -117,8 +118,12 @@ class HttpRequests(ABC):
         """Send several searches."""
 
     @abstractmethod
-    def _bulk_lines(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401
-        """Send the lines of one bulk request."""
+    def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - the clients' own types
+        """Send the body of one bulk request through the client."""
+
+    @abstractmethod
+    def _dumps(self, value: Any) -> str | bytes:  # noqa: ANN401 - JSON
+        """Return a value as JSON, as the client writes it."""
 
     @abstractmethod
     def _create_pit(self, index: str, parameters: dict[str, str]) -> Any:  # noqa: ANN401
@@ -169,7 +174,7 @@ class HttpRequests(ABC):
         try:
             with self._translate_errors():
                 answer = yield lambda: self._msearch(msearch_lines(searches))
-                return parse_msearch(searches, plain(answer), self.who)
+                return parse_msearch(searches, plain(answer, self.who), self.who)
         except UnsupportedQuery as error:
             if len(searches) == 1:
                 return [error]
@@ -217,7 +222,7 @@ class HttpRequests(ABC):
         if not actions:
             return []
         sent = [line for action in actions for line in _action_lines(action)]
-        answer = yield from self._answer(lambda: self._bulk_lines(sent))
+        answer = yield from self._answer(lambda: self._bulk_body(bulk_lines(sent, self._dumps)))
         for result in (result for item in answer["items"] for result in item.values()):
             if error_type(result) in FOR_ALL:
                 raise refusal(result["status"], result, self.who)
@@ -234,7 +239,7 @@ class HttpRequests(ABC):
         answer = yield from self._answer(lambda: self._client.mget(body=body, **self.can.newest))
         for found in answer["docs"]:
             if "error" in found:
-                raise refusal(503, found, self.who)
+                raise refusal(read_status(found), found, self.who)
         return [_versioned_document(found) for found in answer["docs"]]
 
     def _identities_steps(self, indices: Sequence[str]) -> Steps[dict[str, str]]:
@@ -264,7 +269,7 @@ class HttpRequests(ABC):
     ) -> Steps[JSON]:
         """Return the answer to a request; see ``_translate_errors``."""
         with self._translate_errors(refine):
-            return plain((yield send))
+            return plain((yield send), self.who)
 
     @contextmanager
     def _translate_errors(self, refine: Callable[[EngineError], EngineError] | None = None) -> Iterator[None]:
