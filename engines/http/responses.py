@@ -108,9 +108,9 @@ def check_name(index: object) -> None:
     Raises:
         UnsupportedQuery: it is a pattern, a list, or empty.
     """
-    check_given(index)
-    if index == "_all" or _PATTERN & set(str(index)):
+    if not isinstance(index, str) or not index or index == "_all" or _PATTERN & set(index):
         raise UnsupportedQuery(f"{index!r} does not name one index; give a name without patterns and commas")
+    check_given(index)
 
 
 def check_searched(index: str | None, body: Mapping[str, Any]) -> None:
