@@ -171,7 +171,7 @@ def test_a_name_that_no_index_has_is_refused(proxy: Proxy, name: str):
     ]
     for way in WAYS:
         for one in asks:
-            with pytest.raises(UnsupportedQuery, match="names no index|does not name one index"):
+            with pytest.raises(UnsupportedQuery, match=r"names no index|does not name one index"):
                 ask(proxy, way, one)
         (refused,) = ask(proxy, way, lambda engine: engine.msearch([(name, {})]))
         assert isinstance(refused, UnsupportedQuery)
