@@ -27,9 +27,9 @@ except ModuleNotFoundError as _error:
 from shinglefold.contracts.engine import JSON, Capabilities
 from shinglefold.engines.http.admin import AdminEngine
 from shinglefold.engines.http.connection import Connection
-from shinglefold.engines.http.engine import AsyncHttpEngine, without_redirects
+from shinglefold.engines.http.engine import AsyncHttpEngine
 from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_json, refusal, unavailable
-from shinglefold.engines.http.product_detection import tls_context
+from shinglefold.engines.http.product_detection import tls_context, without_redirects
 from shinglefold.engines.http.requests import HttpRequests
 from shinglefold.engines.http.responses import read_json, search_path, version_in
 

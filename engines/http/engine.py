@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from shinglefold.contracts.engine import JSON, BulkResult, Parameters, Search, VersionedDocument, WriteResult
@@ -20,8 +20,8 @@ from shinglefold.engines.http.bulk import (
     bulk_results,
 )
 from shinglefold.engines.http.connection import Connection
-from shinglefold.engines.http.errors import MALFORMED, NoDocument, NotRefreshed
-from shinglefold.engines.http.requests import HttpRequests
+from shinglefold.engines.http.errors import MALFORMED, NoDocument
+from shinglefold.engines.http.requests import HttpRequests, Steps
 from shinglefold.engines.http.responses import check_name, may_be_stored, plain
 from shinglefold.errors import EngineError, EngineUnavailable, PermissionDenied, UnsupportedQuery
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
@@ -79,10 +79,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 #: Delays before the retries of requests and bulks. Half of each is random.
 BACKOFF = Backoff(3, first=0.25, most=10.0, jitter=0.5)
-#: Statuses of a request that the server did not run. After any other it may have run.
-_NOT_RUN = frozenset({429, 503})
-
-
 S = TypeVar("S", bound="HttpEngine")
 
 
@@ -94,12 +90,10 @@ def retry_when_busy(method: Callable[Concatenate[S, P], T]) -> Callable[Concaten
 
     @wraps(method)
     def retried(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        def is_final(error: EngineUnavailable) -> bool:
-            cause = error.__cause__
-            ran = not isinstance(cause, Exception) or self.client_errors.status(cause) not in _NOT_RUN
-            return ran and not isinstance(error, NotRefreshed)
+        def once() -> T:
+            return method(self, *args, **kwargs)
 
-        return retry_unavailable(lambda: method(self, *args, **kwargs), self.backoff, until=is_final)
+        return retry_unavailable(once, self.backoff, until=self.client_errors.may_have_run)
 
     return retried
 
@@ -312,30 +306,6 @@ class HttpEngine(HttpRequests):
             return True
 
 
-def without_redirects(kind: type[T]) -> type[T]:
-    """Return a class like an asynchronous client's own for connections, which follows no redirect.
-
-    aiohttp would send a redirected POST again as a GET without its body, so that a search matches everything.
-    """
-
-    class Direct(kind):  # type: ignore[valid-type, misc]
-        _session: Any = None
-
-        @property
-        def session(self) -> Any:  # noqa: ANN401 - aiohttp's own type
-            """The session, which the client opens with the first request."""
-            return self._session
-
-        @session.setter
-        def session(self, opened: Any) -> None:  # noqa: ANN401
-            if opened is not None:
-                # A session warns of attributes that are set in the usual way.
-                object.__setattr__(opened, "request", partial(opened.request, allow_redirects=False))
-            self._session = opened
-
-    return Direct
-
-
 class AsyncHttpEngine(HttpRequests):
     """An engine behind an asynchronous client, for searches and gates. Open and close it in an event loop.
 
@@ -346,6 +316,7 @@ class AsyncHttpEngine(HttpRequests):
     def __init__(self, connection: Connection, *, client: Any = None) -> None:  # noqa: ANN401
         super().__init__(connection, client=client)
         self._turns = asyncio.Semaphore(connection.max_connections)
+        self.backoff = replace(BACKOFF, retries=connection.retries)
 
     async def __aenter__(self) -> Self:
         return self
@@ -355,11 +326,11 @@ class AsyncHttpEngine(HttpRequests):
 
     async def mappings(self, index: str) -> JSON:
         """Return the mappings of an index, or those of several (alias, pattern) combined."""
-        return await run_async(self._mapping_steps(index), self._send_in_turn)
+        return await self._retry_when_busy(lambda: self._mapping_steps(index))
 
     async def all_mappings(self, pattern: str) -> dict[str, JSON]:
         """Return the mappings of each index that a name, alias or pattern matches."""
-        return await run_async(self._all_mappings_steps(pattern), self._send_in_turn)
+        return await self._retry_when_busy(lambda: self._all_mappings_steps(pattern))
 
     async def search(
         self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
@@ -396,12 +367,13 @@ class AsyncHttpEngine(HttpRequests):
     async def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
         """Return the current version of a document, refreshed or not; None if it does not exist."""
         check_name(index)
-        (found,) = await self.read(index, [id]) if may_be_stored(id) else [None]
+        ids = [id] if may_be_stored(id) else []
+        (found,) = await self._retry_when_busy(lambda: self._read_steps(index, ids, (), ())) or [None]
         return None if found is None else {"_index": index, "_id": id, "_source": found.source}
 
     async def refresh(self, index: str) -> None:
         """Make everything written so far visible to searches; see ``HttpEngine.refresh``."""
-        await run_async(self._refresh_steps(index), self._send_in_turn)
+        await self._retry_when_busy(lambda: self._refresh_steps(index))
 
     async def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Open a point in time and return its id."""
@@ -417,6 +389,17 @@ class AsyncHttpEngine(HttpRequests):
             self._closed = True
             if self.owns_client:
                 await self._client.close()
+
+    async def _retry_when_busy(self, steps: Callable[[], Steps[T]]) -> T:
+        """Run the steps of a request, like the blocking engine: see ``retry_when_busy``."""
+        for retry in range(self.backoff.retries):
+            try:
+                return await run_async(steps(), self._send_in_turn)
+            except EngineUnavailable as error:
+                if self.client_errors.may_have_run(error):
+                    raise
+            await asyncio.sleep(self.backoff.delay(retry))
+        return await run_async(steps(), self._send_in_turn)
 
     async def _send_in_turn(self, send: Callable[[], Awaitable[T]]) -> T:
         try:

@@ -24,6 +24,8 @@ from shinglefold.errors import (
 
 #: Statuses of a server that is busy now.
 BUSY = frozenset({429, 502, 503, 504})
+#: Statuses of a request that the server did not run. After any other it may have run.
+_NOT_RUN = frozenset({429, 503})
 _LONGEST = 500
 #: A mapping whose ``dynamic`` is ``strict``.
 _STRICT = re.compile(r"dynamic introduction of \[(?P<field>[^]]+)\] within \[(?P<within>[^]]*)\]")
@@ -56,6 +58,12 @@ class ClientErrors:
     raised: tuple[type[Exception], ...]
     translate: Callable[[Exception, str], EngineError]
     status: Callable[[Exception], int]
+
+    def may_have_run(self, error: EngineUnavailable) -> bool:
+        """Return whether a server may have run the request that failed; no when it was too busy for it."""
+        cause = error.__cause__
+        ran = not isinstance(cause, Exception) or self.status(cause) not in _NOT_RUN
+        return ran and not isinstance(error, NotRefreshed)
 
 
 class NoDocument(EngineError):

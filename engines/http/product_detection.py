@@ -1,12 +1,13 @@
-"""Detect the product and the version of the server at an address, and make the TLS context."""
+"""Detect the product and the version of the server at an address; how the clients connect to it."""
 
 import json
 import re
 import ssl
 from collections.abc import Mapping
 from email.message import Message
+from functools import partial
 from http.client import HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.error import HTTPError
 from urllib.request import (
     AbstractHTTPHandler,
@@ -21,6 +22,7 @@ from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import BUSY, reason, refusal, unavailable
 from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, reason_of
 
+T = TypeVar("T")
 _LONGEST_ANSWER = 65_536
 _VERSION_HEADER = re.compile(r"OpenSearch/(\d[\w.-]*)")
 
@@ -179,3 +181,27 @@ def _json(body: bytes) -> Any:  # noqa: ANN401 - JSON
         return json.loads(body)
     except ValueError:
         return body.decode("utf-8", "replace")
+
+
+def without_redirects(kind: type[T]) -> type[T]:
+    """Return a class like an asynchronous client's own for connections, which follows no redirect.
+
+    aiohttp would send a redirected POST again as a GET without its body, so that a search matches everything.
+    """
+
+    class Direct(kind):  # type: ignore[valid-type, misc]
+        _session: Any = None
+
+        @property
+        def session(self) -> Any:  # noqa: ANN401 - aiohttp's own type
+            """The session, which the client opens with the first request."""
+            return self._session
+
+        @session.setter
+        def session(self, opened: Any) -> None:  # noqa: ANN401
+            if opened is not None:
+                # A session warns of attributes that are set in the usual way.
+                object.__setattr__(opened, "request", partial(opened.request, allow_redirects=False))
+            self._session = opened
+
+    return Direct
