@@ -1,11 +1,13 @@
 """Requests through a client, as sans-IO generators: the blocking and the awaited engine both run them."""
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from time import monotonic
 from typing import Any, ClassVar, Self, TypeVar
+from urllib.parse import quote
 
 from shinglefold.contracts.engine import (
     JSON,
@@ -18,7 +20,7 @@ from shinglefold.contracts.engine import (
     search_parts,
 )
 from shinglefold.engines.http.bulk import DROPPED, DROPPED_REASON, bulk_lines, was_dropped
-from shinglefold.engines.http.connection import Connection, addresses_of, check_raises_errors, pool_size
+from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import (
     FOR_ALL,
     ClientErrors,
@@ -46,6 +48,7 @@ from shinglefold.engines.http.responses import (
     with_objects,
 )
 from shinglefold.errors import (
+    ConfigError,
     EngineError,
     EngineUnavailable,
     IndexMissing,
@@ -56,6 +59,8 @@ from shinglefold.errors import (
 T = TypeVar("T")
 #: Yields requests, which ``operator.call`` sends; is sent what the client returns, or raises; returns T.
 Steps = Generator[Callable[[], Any], Any, T]
+#: The connections of opensearch-py's asynchronous client, unless it is told otherwise.
+_ASYNC_OPENSEARCH_POOL = 10
 _BULK_METADATA = ("_index", "_id", "routing", "if_seq_no", "if_primary_term", "pipeline")
 _UUID = "index.uuid"
 #: The settings that name ingest pipelines, and the value that means "no pipeline".
@@ -341,3 +346,46 @@ def _versioned_document(found: Mapping[str, Any]) -> VersionedDocument | None:
     return VersionedDocument(
         found["_id"], found.get("_source") or {}, Guard(found["_seq_no"], found["_primary_term"])
     )
+
+
+def addresses_of(client: Any) -> tuple[str, ...]:  # noqa: ANN401 - the clients' own types
+    """Return the addresses of a client, without credentials; for messages."""
+    transport = client.transport
+    if hasattr(transport, "node_pool"):
+        return tuple(node.base_url for node in transport.node_pool.all())
+    return tuple(_address(host) for host in transport.hosts)
+
+
+def pool_size(client: Any) -> int:  # noqa: ANN401 - the clients' own types
+    """Return how many requests a client sends at a time before others wait for a connection."""
+    transport = client.transport
+    if hasattr(transport, "node_pool"):
+        return sum(node.config.connections_per_node for node in transport.node_pool.all())
+    if "_async" not in type(transport).__module__.split("."):
+        # The blocking client of OpenSearch opens further connections instead.
+        return sys.maxsize
+    most = transport.pool_maxsize or transport.kwargs.get("maxsize", _ASYNC_OPENSEARCH_POOL)
+    return max(1, len(transport.hosts)) * int(most)
+
+
+def _address(host: dict[str, Any]) -> str:
+    scheme = "https" if host.get("use_ssl") or host.get("scheme") == "https" else "http"
+    port = f":{host['port']}" if "port" in host else ""
+    prefix = quote(str(host.get("url_prefix", "")).strip("/"), safe="/%")
+    name = str(host.get("host", "localhost"))
+    name = f"[{name}]" if ":" in name else name
+    return f"{scheme}://{name}{port}" + (f"/{prefix}" if prefix else "")
+
+
+def check_raises_errors(client: Any) -> None:  # noqa: ANN401 - the clients' own types
+    """Check that a client raises the errors of a server.
+
+    Raises:
+        ConfigError: it returns them instead.
+    """
+    ignored = getattr(client, "_ignore_status", None)
+    if isinstance(ignored, int | tuple | list | set) and ignored:
+        raise ConfigError(
+            f"the client ignores the statuses {ignored}, so errors would go unnoticed: give it without "
+            "options(ignore_status=…)"
+        )

@@ -12,8 +12,8 @@ from opensearchpy import AsyncOpenSearch, OpenSearch
 from support.serving import Quiet, serving
 
 from shinglefold.engines import Connection, open_async_engine, open_engine
-from shinglefold.engines.http.connection import addresses_of
 from shinglefold.engines.http.errors import refusal
+from shinglefold.engines.http.requests import addresses_of
 from shinglefold.errors import (
     EngineError,
     EngineUnavailable,
