@@ -12,7 +12,6 @@ from urllib.error import HTTPError
 from urllib.request import (
     AbstractHTTPHandler,
     HTTPSHandler,
-    OpenerDirector,
     ProxyHandler,
     Request,
     build_opener,
@@ -115,16 +114,14 @@ def _request_root(connection: Connection) -> Detected:
         if authorization := connection.authorization():
             request.add_unredirected_header("Authorization", authorization)
         try:
-            with _opener(connection).open(request, timeout=connection.timeout) as answer:
-                return Detected(answer.status, _lower(answer.headers), _json(answer.read(_LONGEST_ANSWER)))
-        except HTTPError as error:
-            with error:
-                refused = Detected(error.code, _lower(error.headers), _json(error.read(_LONGEST_ANSWER)))
-            if refused.status not in BUSY or _is_opensearch(refused.body):
-                return refused
-            busy = busy or refused
+            with _open(request, connection) as answer:
+                found = Detected(answer.code, _lower(answer.headers), _json(answer.read(_LONGEST_ANSWER)))
         except (OSError, HTTPException) as error:
             failed = error
+            continue
+        if found.status not in BUSY or _is_opensearch(found.body):
+            return found
+        busy = busy or found
     if busy:
         return busy
     cause = getattr(failed, "reason", failed)
@@ -136,9 +133,13 @@ def _lower(headers: Message) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-def _opener(connection: Connection) -> OpenerDirector:
+def _open(request: Request, connection: Connection) -> Any:  # noqa: ANN401 - an answer, or HTTPError
     # The clients ignore the proxies in the environment, too.
-    return build_opener(ProxyHandler({}), _TLSHandler(connection))
+    opener = build_opener(ProxyHandler({}), _TLSHandler(connection))
+    try:
+        return opener.open(request, timeout=connection.timeout)
+    except HTTPError as refusal:
+        return refusal
 
 
 class _TLSHandler(HTTPSHandler):
