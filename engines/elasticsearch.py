@@ -19,7 +19,7 @@ try:
         TransportError,
         UnsupportedProductError,
     )
-    from elasticsearch.helpers import streaming_bulk
+    from elasticsearch.helpers import expand_action
     from elasticsearch.serializer import JsonSerializer
 except ModuleNotFoundError as _error:
     raise MissingExtra("elasticsearch", "the adapter for Elasticsearch") from _error
@@ -29,7 +29,7 @@ from shinglefold.engines.http.admin import AdminEngine
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.engine import AsyncHttpEngine
 from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_json, refusal, unavailable
-from shinglefold.engines.http.product_detection import tls_context
+from shinglefold.engines.http.product_detection import tls_context, without_redirects
 from shinglefold.engines.http.requests import HttpRequests
 from shinglefold.engines.http.responses import read_json, search_path, version_in
 
@@ -51,7 +51,7 @@ def _translate(error: Exception, who: str) -> EngineError:
                 f"{who} is of an older generation than the client; install its own, such as "
                 "'elasticsearch>=8.19,<9' for Elasticsearch 8"
             )
-        return refusal(error.status_code, error.body or error.message, who)
+        return refusal(error.status_code, error.body, who)
     if isinstance(error, SerializationError):
         return not_json(who, (*error.errors, error))
     if isinstance(error, TransportError):
@@ -87,8 +87,12 @@ class _ElasticsearchRequests(HttpRequests):
     def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
         return self._client.msearch(searches=list(lines))
 
-    def _bulk_lines(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
-        return self._client.bulk(operations=list(lines))
+    def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - see the base
+        return self._client.bulk(operations=(body,))
+
+    def _dumps(self, value: Any) -> str | bytes:  # noqa: ANN401 - see the base
+        made: str | bytes = self._client.transport.serializers.dumps(value, JsonSerializer.mimetype)
+        return made
 
     def _create_pit(self, index: str, parameters: dict[str, str]) -> Any:  # noqa: ANN401 - see the base
         return self._post(search_path(index, "_pit"), parameters)
@@ -107,7 +111,7 @@ class _ElasticsearchRequests(HttpRequests):
 class ElasticsearchEngine(_ElasticsearchRequests, AdminEngine):
     """An Elasticsearch cluster."""
 
-    streaming_bulk = staticmethod(streaming_bulk)
+    expand_action = staticmethod(expand_action)
 
     def info(self) -> JSON:
         """Return ``{"distribution": "elasticsearch", "version": …}``.
@@ -130,9 +134,6 @@ class ElasticsearchEngine(_ElasticsearchRequests, AdminEngine):
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         self._client.indices.create(index=index, mappings=dict(mappings), settings=dict(settings))
 
-    def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - see the base
-        return self._client.bulk(operations=(body,))
-
     def _version(self) -> str:
         try:
             return version_in(self._client.info(), self.who)
@@ -150,7 +151,10 @@ class AsyncElasticsearchEngine(_ElasticsearchRequests, AsyncHttpEngine):
     def _connect(self, connection: Connection) -> AsyncElasticsearch:
         if find_spec("aiohttp") is None:
             raise MissingExtra("async", "the asynchronous adapter for Elasticsearch")
-        return AsyncElasticsearch(**_client_options(connection))
+        from elastic_transport import AiohttpHttpNode
+
+        node = without_redirects(AiohttpHttpNode)
+        return AsyncElasticsearch(node_class=node, **_client_options(connection))
 
 
 def _client_options(connection: Connection) -> dict[str, Any]:

@@ -19,7 +19,7 @@ try:
         SerializationError,
         TransportError,
     )
-    from opensearchpy.helpers import streaming_bulk
+    from opensearchpy.helpers import expand_action
     from opensearchpy.serializer import JSONSerializer
 except ModuleNotFoundError as _error:
     raise MissingExtra("opensearch", "the adapter for OpenSearch") from _error
@@ -29,7 +29,7 @@ from shinglefold.engines.http.admin import AdminEngine
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.engine import AsyncHttpEngine
 from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_json, refusal, unavailable
-from shinglefold.engines.http.product_detection import tls_context, version_for_all
+from shinglefold.engines.http.product_detection import tls_context, version_for_all, without_redirects
 from shinglefold.engines.http.requests import HttpRequests, Steps
 from shinglefold.engines.http.responses import read_json, version_in
 from shinglefold.runtime.sans_io import run, run_async
@@ -97,8 +97,12 @@ class _OpenSearchRequests(HttpRequests):
     def _msearch(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
         return self._client.msearch(body=list(lines))
 
-    def _bulk_lines(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401 - see the base
-        return self._client.bulk(body=list(lines))
+    def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - see the base
+        return self._client.bulk(body=body)
+
+    def _dumps(self, value: Any) -> str | bytes:  # noqa: ANN401 - see the base
+        made: str | bytes = self._client.transport.serializer.dumps(value)
+        return made
 
     def _create_pit(self, index: str, parameters: dict[str, str]) -> Any:  # noqa: ANN401 - see the base
         # A scan would silently skip the shards that a partial point in time lacks.
@@ -131,7 +135,7 @@ class _OpenSearchRequests(HttpRequests):
 class OpenSearchEngine(_OpenSearchRequests, AdminEngine):
     """An OpenSearch cluster."""
 
-    streaming_bulk = staticmethod(streaming_bulk)
+    expand_action = staticmethod(expand_action)
 
     def info(self) -> JSON:
         """Return ``{"distribution": "opensearch", "version": …}``.
@@ -166,23 +170,21 @@ class OpenSearchEngine(_OpenSearchRequests, AdminEngine):
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         self._client.indices.create(index=index, body={"mappings": mappings, "settings": settings})
 
-    def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - see the base
-        return self._client.bulk(body=body)
-
 
 class AsyncOpenSearchEngine(_OpenSearchRequests, AsyncHttpEngine):
     """An OpenSearch cluster whose methods are awaited. Needs the extra ``async`` as well."""
 
     async def search_pipeline(self, index: str, name: str | None) -> JSON:
         """Return the definition of a search pipeline; see ``OpenSearchEngine.search_pipeline``."""
-        return await run_async(self._search_pipeline_steps(index, name), operator.call)
+        return await run_async(self._search_pipeline_steps(index, name), self._send_in_turn)
 
     def _connect(self, connection: Connection) -> Any:  # noqa: ANN401 - see the base
         try:
-            from opensearchpy import AsyncOpenSearch, AWSV4SignerAsyncAuth
+            from opensearchpy import AIOHttpConnection, AsyncOpenSearch, AWSV4SignerAsyncAuth
         except ImportError as error:
             raise MissingExtra("async", "the asynchronous adapter for OpenSearch") from error
-        return AsyncOpenSearch(**_client_options(connection, AWSV4SignerAsyncAuth))
+        options = _client_options(connection, AWSV4SignerAsyncAuth)
+        return AsyncOpenSearch(connection_class=without_redirects(AIOHttpConnection), **options)
 
 
 def _client_options(connection: Connection, signer: Any) -> dict[str, Any]:  # noqa: ANN401 - a class

@@ -1,4 +1,4 @@
-"""Bulk requests through a client's helper: retries while the server is busy, failures as values."""
+"""Bulk requests through a client: retries while the server is busy, failures as values."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.runtime.backoff import Backoff, never
 
 Action = Mapping[str, Any]
-#: A client's ``streaming_bulk`` over some actions: yields for each whether it was done, and the answer.
+#: Sends some actions, and yields for each whether it was done, and the answer.
 Helper = Callable[[Sequence[dict[str, Any]]], Iterator[tuple[bool, Mapping[str, Any]]]]
 
 #: The most actions sent together: as many as a block has. A request is also limited to ``BYTES``.
@@ -218,52 +218,62 @@ _KEYS = frozenset(("_op_type", "_index", "_id", "_source", "routing"))
 _VERBS = frozenset(("index", "create"))
 
 
-def can_be_joined(actions: Sequence[Action]) -> bool:
-    """Return whether the lines of all actions can be joined unchanged: documents as bytes, no options."""
-    return all(
+def can_be_joined(action: Action) -> bool:
+    """Return whether the lines of an action can be joined unchanged: a document as bytes, no options."""
+    return (
         type(action.get("_source")) is bytes
         and type(action.get("_id")) is str
         and action.get("_op_type", "index") in _VERBS
         and type(action.get("routing", "")) is str
         and action.keys() <= _KEYS
-        for action in actions
     )
 
 
-def with_text_sources(actions: Sequence[Action]) -> list[dict[str, Any]]:
-    """Return actions with JSON as text, as the clients' helpers need it."""
-    return [
-        {**action, "_source": source.decode()}
-        if isinstance(source := action.get("_source"), bytes)
-        else dict(action)
-        for action in actions
-    ]
-
-
-def bulk_bodies(actions: Sequence[Action], most: int) -> Iterator[bytes]:
-    """Yield the bodies of bulk requests for actions that ``can_be_joined``, in order.
+def bulk_bodies(
+    actions: Sequence[Action], most: int, expand: Callable[[dict[str, Any]], Any], dumps: Callable[[Any], Any]
+) -> Iterator[bytes]:
+    """Yield the bodies of bulk requests for actions, in order.
 
     Args:
         most: the bytes of a body; a larger document gets a separate request.
+        expand: a client's ``expand_action``: returns the header of an action, and the rest if it has any.
+        dumps: writes JSON as the client does.
     """
     heads: dict[tuple[str, str], str] = {}
     pieces: list[bytes] = []
     size = 0
     for action in actions:
-        verb, index, source = action.get("_op_type", "index"), action["_index"], action["_source"]
-        head = heads.get((verb, index))
-        if head is None:
-            head = heads[verb, index] = f'{{"{verb}":{{"_index":{quoted(index)},"_id":'
-        routing = f',"routing":{quoted(action["routing"])}' if "routing" in action else ""
-        line = f"{head}{quoted(action['_id'])}{routing}}}}}\n".encode()
-        length = len(line) + len(source) + 1
+        if can_be_joined(action):
+            verb, index, source = action.get("_op_type", "index"), action["_index"], action["_source"]
+            head = heads.get((verb, index))
+            if head is None:
+                head = heads[verb, index] = f'{{"{verb}":{{"_index":{quoted(index)},"_id":'
+            routing = f',"routing":{quoted(action["routing"])}' if "routing" in action else ""
+            lines = f"{head}{quoted(action['_id'])}{routing}}}}}\n".encode(), source, b"\n"
+        else:
+            header, rest = expand(dict(action))
+            lines = bulk_lines([header] if rest is None else [header, rest], dumps), b"", b""
+        length = sum(map(len, lines))
         if pieces and size + length > most:
             yield b"".join(pieces)
             pieces, size = [], 0
-        pieces += (line, source, b"\n")
+        pieces += lines
         size += length
     if pieces:
         yield b"".join(pieces)
+
+
+def bulk_lines(values: Iterable[object], dumps: Callable[[Any], Any]) -> bytes:
+    """Return the lines of a bulk request. Half a surrogate pair, which no UTF-8 has, is written as an escape.
+
+    Args:
+        dumps: writes JSON as the client does; values that are text or bytes are JSON already.
+    """
+    lines: list[bytes] = []
+    for value in values:
+        text = value if isinstance(value, str | bytes) else dumps(value)
+        lines += text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace"), b"\n"
+    return b"".join(lines)
 
 
 def bulk_results(answer: Mapping[str, Any]) -> Iterator[tuple[bool, Mapping[str, Any]]]:

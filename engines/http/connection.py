@@ -4,13 +4,12 @@ import base64
 import inspect
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
 from shinglefold.errors import ConfigError, nearest
 from shinglefold.options.validation import (
@@ -31,6 +30,8 @@ _SCHEMES = ("http", "https")
 #: The fields whose values are never printed.
 SECRETS = ("password", "api_key", "bearer_token")
 _TEXTS = (*SECRETS, "product", "user", "client_cert", "client_key", "ca_file", "aws_region", "aws_service")
+#: What keys and tokens consist of.
+_TOKEN = re.compile(r"[!-~]*")
 #: The comma between two addresses; any other comma may belong to a password.
 _SEPARATOR = re.compile(r",\s*(?=[A-Za-z+]{1,40}://)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*$")
@@ -103,6 +104,7 @@ class Connection:
             raise ConfigError("client_key without client_cert: give the certificate too")
         if self.aws_region and self.product == "elasticsearch":
             raise ConfigError("aws_region: only OpenSearch takes signed requests")
+        self._check_credentials()
         # Locks and sockets do not take any number.
         check_number("timeout (seconds)", self.timeout, high=1_000_000, above=True)
         check_int("retries", self.retries)
@@ -129,6 +131,15 @@ class Connection:
                 # Not quoted: it may be a secret.
                 raise ConfigError(f"{name}: expected text, got {type(getattr(self, name)).__name__}")
         check_bool("verify", self.verify)
+
+    def _check_credentials(self) -> None:
+        """Check that headers can have them: the clients' errors would show the secret."""
+        for name in ("api_key", "bearer_token"):
+            value = getattr(self, name)
+            if not _TOKEN.fullmatch(value) and not (name == "api_key" and ":" in value):
+                raise ConfigError(
+                    f"{name} has a character that no key has, such as a space or a line's end: copy it again"
+                )
 
     def _credentials(self) -> list[str]:
         ways = {
@@ -225,15 +236,19 @@ def _check_url(url: str) -> None:
         raise ConfigError("credentials in the address: give them as user and password")
     if parts.scheme not in _SCHEMES or not parts.hostname or parts.query or parts.fragment:
         raise _not_an_address(url)
+    if not parts.path.isascii():
+        meant = urlunsplit(parts._replace(path=quote(parts.path, safe="/%")))
+        raise ConfigError(f"{shown(url)!r}: a path must be percent-encoded, as in {shown(meant)}")
 
 
 def _split(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        _ = parts.port
+        _ = parts.port, (parts.hostname or "").encode("idna")
     except ValueError:
         raise _not_an_address(url) from None
-    if "," in parts.netloc.rpartition("@")[2] or _ANOTHER.search(parts.path):
+    host = parts.netloc.rpartition("@")[2]
+    if "," in host or not host.isprintable() or _ANOTHER.search(parts.path):
         raise _not_an_address(url)
     return parts
 
@@ -338,8 +353,6 @@ def _secret(name: str, path: object) -> str:
 _KINDS = field_types(Connection, "urls")
 _FILES: Mapping[str, str] = MappingProxyType({f"{name}_file": name for name in SECRETS})
 
-#: The connections of opensearch-py's asynchronous client, unless it is told otherwise.
-_ASYNC_OPENSEARCH_POOL = 10
 #: The packages of the clients, each with the product it is for.
 _PACKAGES = {"opensearchpy": "opensearch", "elasticsearch": "elasticsearch"}
 
@@ -405,44 +418,3 @@ class WrappedClient:
 
 async def _awaited(given: Any) -> Any:  # noqa: ANN401
     return await given
-
-
-def addresses_of(client: Any) -> tuple[str, ...]:  # noqa: ANN401 - the clients' own types
-    """Return the addresses of a client, without credentials; for messages."""
-    transport = client.transport
-    if hasattr(transport, "node_pool"):
-        return tuple(node.base_url for node in transport.node_pool.all())
-    return tuple(_address(host) for host in transport.hosts)
-
-
-def pool_size(client: Any) -> int:  # noqa: ANN401 - the clients' own types
-    """Return how many requests a client sends at a time before others wait for a connection."""
-    transport = client.transport
-    if hasattr(transport, "node_pool"):
-        return sum(node.config.connections_per_node for node in transport.node_pool.all())
-    if "_async" not in type(transport).__module__.split("."):
-        # The blocking client of OpenSearch opens further connections instead.
-        return sys.maxsize
-    most = transport.pool_maxsize or transport.kwargs.get("maxsize", _ASYNC_OPENSEARCH_POOL)
-    return max(1, len(transport.hosts)) * int(most)
-
-
-def _address(host: dict[str, Any]) -> str:
-    scheme = "https" if host.get("use_ssl") or host.get("scheme") == "https" else "http"
-    port = f":{host['port']}" if "port" in host else ""
-    prefix = str(host.get("url_prefix", "")).strip("/")
-    return f"{scheme}://{host.get('host', 'localhost')}{port}" + (f"/{prefix}" if prefix else "")
-
-
-def check_raises_errors(client: Any) -> None:  # noqa: ANN401 - the clients' own types
-    """Check that a client raises the errors of a server.
-
-    Raises:
-        ConfigError: it returns them instead.
-    """
-    ignored = getattr(client, "_ignore_status", None)
-    if isinstance(ignored, int | tuple | list | set) and ignored:
-        raise ConfigError(
-            f"the client ignores the statuses {ignored}, so errors would go unnoticed: give it without "
-            "options(ignore_status=…)"
-        )

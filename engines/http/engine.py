@@ -14,18 +14,15 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 from shinglefold.contracts.engine import JSON, BulkResult, Parameters, Search, VersionedDocument, WriteResult
 from shinglefold.engines.http.bulk import (
     BYTES,
-    CHUNK,
     Bulk,
     Malformed,
     bulk_bodies,
     bulk_results,
-    can_be_joined,
-    with_text_sources,
 )
 from shinglefold.engines.http.connection import Connection
-from shinglefold.engines.http.errors import MALFORMED, NoDocument, NotRefreshed
-from shinglefold.engines.http.requests import HttpRequests
-from shinglefold.engines.http.responses import check_name, plain
+from shinglefold.engines.http.errors import MALFORMED, NoDocument
+from shinglefold.engines.http.requests import HttpRequests, Steps
+from shinglefold.engines.http.responses import check_name, may_be_stored, plain
 from shinglefold.errors import EngineError, EngineUnavailable, PermissionDenied, UnsupportedQuery
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 from shinglefold.runtime.sans_io import run, run_async
@@ -82,10 +79,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 #: Delays before the retries of requests and bulks. Half of each is random.
 BACKOFF = Backoff(3, first=0.25, most=10.0, jitter=0.5)
-#: Statuses of a request that the server did not run. After any other it may have run.
-_NOT_RUN = frozenset({429, 503})
-
-
 S = TypeVar("S", bound="HttpEngine")
 
 
@@ -97,12 +90,10 @@ def retry_when_busy(method: Callable[Concatenate[S, P], T]) -> Callable[Concaten
 
     @wraps(method)
     def retried(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        def is_final(error: EngineUnavailable) -> bool:
-            cause = error.__cause__
-            ran = not isinstance(cause, Exception) or self.client_errors.status(cause) not in _NOT_RUN
-            return ran and not isinstance(error, NotRefreshed)
+        def once() -> T:
+            return method(self, *args, **kwargs)
 
-        return retry_unavailable(lambda: method(self, *args, **kwargs), self.backoff, until=is_final)
+        return retry_unavailable(once, self.backoff, until=self.client_errors.may_have_run)
 
     return retried
 
@@ -115,8 +106,8 @@ class HttpEngine(HttpRequests):
         backoff: the waits before retries; by default as many as the connection's number of retries.
     """
 
-    #: The client's own helper.
-    streaming_bulk: ClassVar[Callable[..., Iterable[tuple[bool, Mapping[str, Any]]]]]
+    #: The client's own helper: the header of a bulk action, and the rest if it has any.
+    expand_action: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,
@@ -146,10 +137,6 @@ class HttpEngine(HttpRequests):
     @abstractmethod
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         """Create an index through the client."""
-
-    @abstractmethod
-    def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - the clients' own types
-        """Send the body of one bulk request through the client."""
 
     def create_index(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         """Create an index.
@@ -191,7 +178,7 @@ class HttpEngine(HttpRequests):
         return run(self._mapping_steps(index), operator.call)
 
     def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
-        """Run actions in order through the client's helper, and return refused ones as failures.
+        """Run actions in order and return refused ones as failures.
 
         An action that the server is too busy for (429, 503, timeout) is sent again after a wait. An action
         for a missing index fails with 404, so the server creates no index by itself.
@@ -215,6 +202,8 @@ class HttpEngine(HttpRequests):
     def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
         """Return the current version of a document, refreshed or not; None if it does not exist."""
         check_name(index)
+        if not may_be_stored(id):
+            return None
         try:
             answer = self._request(self._client.get, index=index, id=id)
         except NoDocument:
@@ -279,7 +268,7 @@ class HttpEngine(HttpRequests):
     def _request(self, send: Callable[..., Any], **arguments: object) -> JSON:
         """Send a request in turn by a method of the client, and return its answer."""
         with self._translate_errors():
-            return plain(send(**arguments))
+            return plain(send(**arguments), self.who)
 
     @contextmanager
     def _translate_errors(self, refine: Callable[[EngineError], EngineError] | None = None) -> Iterator[None]:
@@ -299,17 +288,8 @@ class HttpEngine(HttpRequests):
     def _send(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         with self._turn():
             try:
-                if can_be_joined(actions):
-                    for body in bulk_bodies(actions, BYTES):
-                        yield from bulk_results(plain(self._bulk_body(body)))
-                else:
-                    yield from self.streaming_bulk(
-                        self._client,
-                        with_text_sources(actions),
-                        chunk_size=CHUNK,
-                        max_chunk_bytes=BYTES,
-                        raise_on_error=False,
-                    )
+                for body in bulk_bodies(actions, BYTES, self.expand_action, self._dumps):
+                    yield from bulk_results(plain(self._bulk_body(body), self.who))
             except self.client_errors.raised as error:
                 translated = self.client_errors.translate(error, self.who)
                 if self.client_errors.status(error) in MALFORMED:
@@ -336,6 +316,7 @@ class AsyncHttpEngine(HttpRequests):
     def __init__(self, connection: Connection, *, client: Any = None) -> None:  # noqa: ANN401
         super().__init__(connection, client=client)
         self._turns = asyncio.Semaphore(connection.max_connections)
+        self.backoff = replace(BACKOFF, retries=connection.retries)
 
     async def __aenter__(self) -> Self:
         return self
@@ -345,11 +326,11 @@ class AsyncHttpEngine(HttpRequests):
 
     async def mappings(self, index: str) -> JSON:
         """Return the mappings of an index, or those of several (alias, pattern) combined."""
-        return await run_async(self._mapping_steps(index), self._send_in_turn)
+        return await self._retry_when_busy(lambda: self._mapping_steps(index))
 
     async def all_mappings(self, pattern: str) -> dict[str, JSON]:
         """Return the mappings of each index that a name, alias or pattern matches."""
-        return await run_async(self._all_mappings_steps(pattern), self._send_in_turn)
+        return await self._retry_when_busy(lambda: self._all_mappings_steps(pattern))
 
     async def search(
         self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
@@ -385,12 +366,14 @@ class AsyncHttpEngine(HttpRequests):
 
     async def get(self, index: str, id: str) -> JSON | None:  # noqa: A002 - the engines' own word
         """Return the current version of a document, refreshed or not; None if it does not exist."""
-        (found,) = await self.read(index, [id])
+        check_name(index)
+        ids = [id] if may_be_stored(id) else []
+        (found,) = await self._retry_when_busy(lambda: self._read_steps(index, ids, (), ())) or [None]
         return None if found is None else {"_index": index, "_id": id, "_source": found.source}
 
     async def refresh(self, index: str) -> None:
         """Make everything written so far visible to searches; see ``HttpEngine.refresh``."""
-        await run_async(self._refresh_steps(index), self._send_in_turn)
+        await self._retry_when_busy(lambda: self._refresh_steps(index))
 
     async def open_pit(self, index: str, keep_alive: str = "1m", parameters: Parameters | None = None) -> str:
         """Open a point in time and return its id."""
@@ -406,6 +389,17 @@ class AsyncHttpEngine(HttpRequests):
             self._closed = True
             if self.owns_client:
                 await self._client.close()
+
+    async def _retry_when_busy(self, steps: Callable[[], Steps[T]]) -> T:
+        """Run the steps of a request, like the blocking engine: see ``retry_when_busy``."""
+        for retry in range(self.backoff.retries):
+            try:
+                return await run_async(steps(), self._send_in_turn)
+            except EngineUnavailable as error:
+                if self.client_errors.may_have_run(error):
+                    raise
+            await asyncio.sleep(self.backoff.delay(retry))
+        return await run_async(steps(), self._send_in_turn)
 
     async def _send_in_turn(self, send: Callable[[], Awaitable[T]]) -> T:
         try:

@@ -24,6 +24,8 @@ from shinglefold.errors import (
 
 #: Statuses of a server that is busy now.
 BUSY = frozenset({429, 502, 503, 504})
+#: Statuses of a request that the server did not run. After any other it may have run.
+_NOT_RUN = frozenset({429, 503})
 _LONGEST = 500
 #: A mapping whose ``dynamic`` is ``strict``.
 _STRICT = re.compile(r"dynamic introduction of \[(?P<field>[^]]+)\] within \[(?P<within>[^]]*)\]")
@@ -56,6 +58,12 @@ class ClientErrors:
     raised: tuple[type[Exception], ...]
     translate: Callable[[Exception, str], EngineError]
     status: Callable[[Exception], int]
+
+    def may_have_run(self, error: EngineUnavailable) -> bool:
+        """Return whether a server may have run the request that failed; no when it was too busy for it."""
+        cause = error.__cause__
+        ran = not isinstance(cause, Exception) or self.status(cause) not in _NOT_RUN
+        return ran and not isinstance(error, NotRefreshed)
 
 
 class NoDocument(EngineError):
@@ -96,11 +104,20 @@ _BY_TYPE: Mapping[str, _Meaning] = MappingProxyType(
 _BY_STATUS: Mapping[int, _Meaning] = MappingProxyType(
     {
         400: (UnsupportedQuery, "Correct the request."),
+        404: (EngineError, "Check the name and the address, and its path if a proxy is in front."),
         405: (UnsupportedQuery, "This server was built without it."),
         401: (AuthenticationFailed, "Check user and password, API key or token."),
         403: (PermissionDenied, "Ask for a role that allows it, or use other credentials."),
         413: (EngineError, "Send less at once, or raise http.max_content_length."),
         **dict.fromkeys(BUSY, (EngineUnavailable, "Try again later, or send less at once.")),
+    }
+)
+#: The statuses that servers give these errors where they answer a single request.
+_READ_STATUSES = MappingProxyType(
+    {
+        "index_not_found_exception": 404,
+        "security_exception": 403,
+        **dict.fromkeys((_CLOSED, "illegal_argument_exception", "routing_missing_exception"), 400),
     }
 )
 _WINDOW = "Result window is too large"
@@ -232,7 +249,11 @@ def not_json(who: str, causes: Sequence[object]) -> EngineError:
         why = _short(str(causes[-1]) if causes else "the client can't write the request")
         return UnsupportedQuery(f"{who}: {why}. Give only what JSON has.")
     broken = next((cause for cause in causes if isinstance(cause, JSONDecodeError)), None)
-    where = f" ({broken.msg}, at character {broken.pos})" if broken else ""
+    return broken_answer(who, f" ({broken.msg}, at character {broken.pos})" if broken else "")
+
+
+def broken_answer(who: str, where: str = "") -> EngineUnavailable:
+    """Return the error for an answer that is not a JSON object."""
     return EngineUnavailable(
         f"{who} answers with something that is not JSON{where}: the answer was cut off, or something else "
         "answers. Try again, and check the address."
@@ -247,6 +268,14 @@ def is_broken_answer(causes: Sequence[object]) -> bool:
 def error_type(body: object) -> str:
     """Return the type of the root cause in an answer; empty if it has none."""
     return next((str(cause["type"]) for cause in _causes(body) if "type" in cause), "")
+
+
+def read_status(item: object) -> int:
+    """Return the status of a document that could not be read by ``_mget``, whose errors have none.
+
+    What is not known may be a lost node or shard, so that another attempt can help.
+    """
+    return _READ_STATUSES.get(error_type(item), 503)
 
 
 def reason(body: object) -> str:

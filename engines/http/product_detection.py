@@ -1,17 +1,17 @@
-"""Detect the product and the version of the server at an address, and make the TLS context."""
+"""Detect the product and the version of the server at an address; how the clients connect to it."""
 
 import json
 import re
 import ssl
 from collections.abc import Mapping
 from email.message import Message
+from functools import partial
 from http.client import HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.error import HTTPError
 from urllib.request import (
     AbstractHTTPHandler,
     HTTPSHandler,
-    OpenerDirector,
     ProxyHandler,
     Request,
     build_opener,
@@ -21,6 +21,7 @@ from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import BUSY, reason, refusal, unavailable
 from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, reason_of
 
+T = TypeVar("T")
 _LONGEST_ANSWER = 65_536
 _VERSION_HEADER = re.compile(r"OpenSearch/(\d[\w.-]*)")
 
@@ -113,16 +114,14 @@ def _request_root(connection: Connection) -> Detected:
         if authorization := connection.authorization():
             request.add_unredirected_header("Authorization", authorization)
         try:
-            with _opener(connection).open(request, timeout=connection.timeout) as answer:
-                return Detected(answer.status, _lower(answer.headers), _json(answer.read(_LONGEST_ANSWER)))
-        except HTTPError as error:
-            with error:
-                refused = Detected(error.code, _lower(error.headers), _json(error.read(_LONGEST_ANSWER)))
-            if refused.status not in BUSY or _is_opensearch(refused.body):
-                return refused
-            busy = busy or refused
+            with _open(request, connection) as answer:
+                found = Detected(answer.code, _lower(answer.headers), _json(answer.read(_LONGEST_ANSWER)))
         except (OSError, HTTPException) as error:
             failed = error
+            continue
+        if found.status not in BUSY or _is_opensearch(found.body):
+            return found
+        busy = busy or found
     if busy:
         return busy
     cause = getattr(failed, "reason", failed)
@@ -134,9 +133,13 @@ def _lower(headers: Message) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-def _opener(connection: Connection) -> OpenerDirector:
+def _open(request: Request, connection: Connection) -> Any:  # noqa: ANN401 - an answer, or HTTPError
     # The clients ignore the proxies in the environment, too.
-    return build_opener(ProxyHandler({}), _TLSHandler(connection))
+    opener = build_opener(ProxyHandler({}), _TLSHandler(connection))
+    try:
+        return opener.open(request, timeout=connection.timeout)
+    except HTTPError as refusal:
+        return refusal
 
 
 class _TLSHandler(HTTPSHandler):
@@ -179,3 +182,27 @@ def _json(body: bytes) -> Any:  # noqa: ANN401 - JSON
         return json.loads(body)
     except ValueError:
         return body.decode("utf-8", "replace")
+
+
+def without_redirects(kind: type[T]) -> type[T]:
+    """Return a class like an asynchronous client's own for connections, which follows no redirect.
+
+    aiohttp would send a redirected POST again as a GET without its body, so that a search matches everything.
+    """
+
+    class Direct(kind):  # type: ignore[valid-type, misc]
+        _session: Any = None
+
+        @property
+        def session(self) -> Any:  # noqa: ANN401 - aiohttp's own type
+            """The session, which the client opens with the first request."""
+            return self._session
+
+        @session.setter
+        def session(self, opened: Any) -> None:  # noqa: ANN401
+            if opened is not None:
+                # A session warns of attributes that are set in the usual way.
+                object.__setattr__(opened, "request", partial(opened.request, allow_redirects=False))
+            self._session = opened
+
+    return Direct

@@ -1,11 +1,13 @@
 """Requests through a client, as sans-IO generators: the blocking and the awaited engine both run them."""
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from time import monotonic
 from typing import Any, ClassVar, Self, TypeVar
+from urllib.parse import quote
 
 from shinglefold.contracts.engine import (
     JSON,
@@ -17,13 +19,14 @@ from shinglefold.contracts.engine import (
     WriteResult,
     search_parts,
 )
-from shinglefold.engines.http.bulk import DROPPED, DROPPED_REASON, was_dropped
-from shinglefold.engines.http.connection import Connection, addresses_of, check_raises_errors, pool_size
+from shinglefold.engines.http.bulk import DROPPED, DROPPED_REASON, bulk_lines, was_dropped
+from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import (
     FOR_ALL,
     ClientErrors,
     error_type,
     field_remedy,
+    read_status,
     reason,
     refusal,
     under_pit,
@@ -45,6 +48,7 @@ from shinglefold.engines.http.responses import (
     with_objects,
 )
 from shinglefold.errors import (
+    ConfigError,
     EngineError,
     EngineUnavailable,
     IndexMissing,
@@ -55,6 +59,8 @@ from shinglefold.errors import (
 T = TypeVar("T")
 #: Yields requests, which ``operator.call`` sends; is sent what the client returns, or raises; returns T.
 Steps = Generator[Callable[[], Any], Any, T]
+#: The connections of opensearch-py's asynchronous client, unless it is told otherwise.
+_ASYNC_OPENSEARCH_POOL = 10
 _BULK_METADATA = ("_index", "_id", "routing", "if_seq_no", "if_primary_term", "pipeline")
 _UUID = "index.uuid"
 #: The settings that name ingest pipelines, and the value that means "no pipeline".
@@ -117,8 +123,12 @@ class HttpRequests(ABC):
         """Send several searches."""
 
     @abstractmethod
-    def _bulk_lines(self, lines: Sequence[JSON]) -> Any:  # noqa: ANN401
-        """Send the lines of one bulk request."""
+    def _bulk_body(self, body: bytes) -> Any:  # noqa: ANN401 - the clients' own types
+        """Send the body of one bulk request through the client."""
+
+    @abstractmethod
+    def _dumps(self, value: Any) -> str | bytes:  # noqa: ANN401 - JSON
+        """Return a value as JSON, as the client writes it."""
 
     @abstractmethod
     def _create_pit(self, index: str, parameters: dict[str, str]) -> Any:  # noqa: ANN401
@@ -169,7 +179,7 @@ class HttpRequests(ABC):
         try:
             with self._translate_errors():
                 answer = yield lambda: self._msearch(msearch_lines(searches))
-                return parse_msearch(searches, plain(answer), self.who)
+                return parse_msearch(searches, plain(answer, self.who), self.who)
         except UnsupportedQuery as error:
             if len(searches) == 1:
                 return [error]
@@ -217,7 +227,7 @@ class HttpRequests(ABC):
         if not actions:
             return []
         sent = [line for action in actions for line in _action_lines(action)]
-        answer = yield from self._answer(lambda: self._bulk_lines(sent))
+        answer = yield from self._answer(lambda: self._bulk_body(bulk_lines(sent, self._dumps)))
         for result in (result for item in answer["items"] for result in item.values()):
             if error_type(result) in FOR_ALL:
                 raise refusal(result["status"], result, self.who)
@@ -234,7 +244,7 @@ class HttpRequests(ABC):
         answer = yield from self._answer(lambda: self._client.mget(body=body, **self.can.newest))
         for found in answer["docs"]:
             if "error" in found:
-                raise refusal(503, found, self.who)
+                raise refusal(read_status(found), found, self.who)
         return [_versioned_document(found) for found in answer["docs"]]
 
     def _identities_steps(self, indices: Sequence[str]) -> Steps[dict[str, str]]:
@@ -264,7 +274,7 @@ class HttpRequests(ABC):
     ) -> Steps[JSON]:
         """Return the answer to a request; see ``_translate_errors``."""
         with self._translate_errors(refine):
-            return plain((yield send))
+            return plain((yield send), self.who)
 
     @contextmanager
     def _translate_errors(self, refine: Callable[[EngineError], EngineError] | None = None) -> Iterator[None]:
@@ -336,3 +346,46 @@ def _versioned_document(found: Mapping[str, Any]) -> VersionedDocument | None:
     return VersionedDocument(
         found["_id"], found.get("_source") or {}, Guard(found["_seq_no"], found["_primary_term"])
     )
+
+
+def addresses_of(client: Any) -> tuple[str, ...]:  # noqa: ANN401 - the clients' own types
+    """Return the addresses of a client, without credentials; for messages."""
+    transport = client.transport
+    if hasattr(transport, "node_pool"):
+        return tuple(node.base_url for node in transport.node_pool.all())
+    return tuple(_address(host) for host in transport.hosts)
+
+
+def pool_size(client: Any) -> int:  # noqa: ANN401 - the clients' own types
+    """Return how many requests a client sends at a time before others wait for a connection."""
+    transport = client.transport
+    if hasattr(transport, "node_pool"):
+        return sum(node.config.connections_per_node for node in transport.node_pool.all())
+    if "_async" not in type(transport).__module__.split("."):
+        # The blocking client of OpenSearch opens further connections instead.
+        return sys.maxsize
+    most = transport.pool_maxsize or transport.kwargs.get("maxsize", _ASYNC_OPENSEARCH_POOL)
+    return max(1, len(transport.hosts)) * int(most)
+
+
+def _address(host: dict[str, Any]) -> str:
+    scheme = "https" if host.get("use_ssl") or host.get("scheme") == "https" else "http"
+    port = f":{host['port']}" if "port" in host else ""
+    prefix = quote(str(host.get("url_prefix", "")).strip("/"), safe="/%")
+    name = str(host.get("host", "localhost"))
+    name = f"[{name}]" if ":" in name else name
+    return f"{scheme}://{name}{port}" + (f"/{prefix}" if prefix else "")
+
+
+def check_raises_errors(client: Any) -> None:  # noqa: ANN401 - the clients' own types
+    """Check that a client raises the errors of a server.
+
+    Raises:
+        ConfigError: it returns them instead.
+    """
+    ignored = getattr(client, "_ignore_status", None)
+    if isinstance(ignored, int | tuple | list | set) and ignored:
+        raise ConfigError(
+            f"the client ignores the statuses {ignored}, so errors would go unnoticed: give it without "
+            "options(ignore_status=…)"
+        )

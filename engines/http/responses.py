@@ -9,7 +9,14 @@ from msgspec import MsgspecError
 from msgspec.json import decode
 
 from shinglefold.contracts.engine import JSON, Search, search_parts
-from shinglefold.engines.http.errors import NotRefreshed, refusal, under_pit, unrefreshed_shards
+from shinglefold.documents import well_formed
+from shinglefold.engines.http.errors import (
+    NotRefreshed,
+    broken_answer,
+    refusal,
+    under_pit,
+    unrefreshed_shards,
+)
 from shinglefold.errors import EngineError, IndexMissing, UnsupportedQuery
 from shinglefold.model.recipe import DIFFERING, META_KEY
 
@@ -103,6 +110,7 @@ def check_name(index: object) -> None:
     """
     if not isinstance(index, str) or not index or index == "_all" or _PATTERN & set(index):
         raise UnsupportedQuery(f"{index!r} does not name one index; give a name without patterns and commas")
+    check_given(index)
 
 
 def check_searched(index: str | None, body: Mapping[str, Any]) -> None:
@@ -115,16 +123,25 @@ def check_searched(index: str | None, body: Mapping[str, Any]) -> None:
         raise UnsupportedQuery("search: name an index, or a point in time in pit")
     if index is not None and "pit" in body:
         raise UnsupportedQuery("search: a point in time has its index; give None as index")
+    if index is not None:
+        check_given(index)
 
 
 def check_given(index: object) -> None:
-    """Check that a name of one index or several is not empty.
+    """Check that a name of one index or several is not empty, and can be sent.
 
     Raises:
-        UnsupportedQuery: it is empty, which means all indices to servers.
+        UnsupportedQuery: it is empty, which means all indices to servers, or has half a surrogate pair.
     """
     if not isinstance(index, str) or not index:
         raise UnsupportedQuery(f"{index!r} names no index; an empty name would mean all of them")
+    if well_formed(index) != index:
+        raise UnsupportedQuery(f"{index!r} names no index: it is not valid Unicode; check the name")
+
+
+def may_be_stored(id_: str) -> bool:
+    """Return whether a document may have an id: no id is empty, or has half a surrogate pair."""
+    return bool(id_) and well_formed(id_) == id_
 
 
 def check_local(index: str) -> None:
@@ -142,9 +159,16 @@ def check_local(index: str) -> None:
             )
 
 
-def plain(answer: Any) -> JSON:  # noqa: ANN401 - the clients' own types
-    """Return an answer as a dictionary; the Elasticsearch client wraps it in an object."""
-    return dict(getattr(answer, "body", answer))
+def plain(answer: Any, who: str) -> JSON:  # noqa: ANN401 - the clients' own types
+    """Return an answer as a dictionary; the Elasticsearch client wraps it in an object.
+
+    Raises:
+        EngineUnavailable: it is empty, or a text such as the login page of a proxy.
+    """
+    body = getattr(answer, "body", answer)
+    if not isinstance(body, Mapping):
+        raise broken_answer(who)
+    return dict(body)
 
 
 #: Parameters that the header of a search in ``_msearch`` may have.

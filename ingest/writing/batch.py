@@ -183,17 +183,18 @@ class ReadBack:
     pipelines: tuple[str, ...] = ()
     _looked: float = field(default=float("-inf"))
 
-    def prepare(self, batch: Batch) -> None:
-        """Give documents without an id one, by which they can be read back."""
-        if self._has_pipelines():
-            batch.actions = [with_id(action) for action in batch.actions]
+    def find_pipelines(self) -> None:
+        """Read which ingest pipelines the index has, at most every two seconds."""
+        if isinstance(self.engine, GuardedWrites) and monotonic() - self._looked >= _INTERVAL:
+            self._looked = monotonic()
+            self.found(self.engine.ingest_pipelines(self.index))
 
     def compare(self, batch: Batch, refused: Sequence[BulkFailure]) -> None:
         """Compare the documents of a batch with what is stored."""
         if not self.pipelines or not isinstance(self.engine, GuardedWrites):
             return
         failed = {id(one.action) for one in refused}
-        sent = [one for one in batch.actions if id(one) not in failed and "_id" in one]
+        sent = [one for one in batch.actions if id(one) not in failed]
         source = [self.recipe.field, *self.recipe.fields]
         ids, routings = [one["_id"] for one in sent], [one.get("routing") for one in sent]
         try:
@@ -262,12 +263,6 @@ class ReadBack:
                 f"is unknown what the ingest pipeline {', '.join(self.pipelines)} of {self.index!r} changed; "
                 f"to sign what is stored: {suggest('backfill', self.index)}"
             )
-
-    def _has_pipelines(self) -> bool:
-        if isinstance(self.engine, GuardedWrites) and monotonic() - self._looked >= _INTERVAL:
-            self._looked = monotonic()
-            self.found(self.engine.ingest_pipelines(self.index))
-        return bool(self.pipelines)
 
     def found(self, pipelines: Sequence[str]) -> None:
         """Add pipelines of the index; documents in flight may still go through one that was taken away."""

@@ -15,7 +15,7 @@ from shinglefold.errors import ConfigError, EngineError, InputError, quote
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.record import Record, to_document, with_routing
 from shinglefold.ingest.writing.accounting import InFlightBatches, Progress, RunAccounting, Summary
-from shinglefold.ingest.writing.batch import Action, Batch, ReadBack, make_batch
+from shinglefold.ingest.writing.batch import Action, Batch, ReadBack, make_batch, with_id
 from shinglefold.ingest.writing.dead_letters import DeadLetters, DeadLettersLost
 from shinglefold.ingest.writing.target_index import IndexWatch, TargetIndex
 from shinglefold.ingest.writing.worker_pool import BlockAnswer, process_blocks
@@ -186,8 +186,10 @@ class _IndexRun:
         if batch.actions or batch.dropped:
             self.target.create()
             if self.accounting.read_back is not None:
-                self.accounting.read_back.prepare(batch)
+                self.accounting.read_back.find_pipelines()
         self.accounting.note_ids(batch)
+        # A request that is sent again must not store its documents under other ids.
+        batch.actions = [with_id(action) for action in batch.actions]
         while not self.in_flight.can_send(batch):
             self._finish_oldest()
         self._number(batch)

@@ -413,8 +413,8 @@ class BlockwiseFolding:
     def _size(self, hits: Sequence[JSON]) -> int:
         """Return how many of the next hits are a block."""
         window = self._window
-        count = complete_tie_groups(hits[: window + 1], window)
-        while not count and window < len(hits):
-            window += 1
-            count = complete_tie_groups(hits[: window + 1], window)
-        return count or len(hits)
+        if count := complete_tie_groups(hits[: window + 1], window):
+            return count
+        # All of them are equal: the block ends with the first hit that differs from the one before it.
+        ends = (at for at in range(window + 1, len(hits)) if hits[at]["sort"] != hits[at - 1]["sort"])
+        return next(ends, len(hits))

@@ -224,6 +224,18 @@ def test_an_engine_that_comes_back_is_waited_for(engine: EmbeddedEngine, pages: 
     assert (summary.indexed, summary.failed, summary.stopped) == (3, 0, "")
 
 
+def test_documents_without_ids_are_stored_once_however_often_they_are_sent(
+    engine: EmbeddedEngine, pages: Pipeline
+):
+    def lost(given: list[Any]) -> BulkResult:
+        engine.bulk(given)
+        raise EngineUnavailable("the answer came too late")
+
+    documents = [{"text": f"{TEXT} {n}"} for n in range(3)]
+    index_documents(Moody(engine, lost, lost), "i", documents, pages, workers=1, backoff=QUICK)
+    assert count(engine, "i") == 3
+
+
 def test_an_engine_that_is_gone_ends_the_run_with_numbers_that_add_up(
     engine: EmbeddedEngine, pages: Pipeline, tmp_path: Path
 ):

@@ -14,6 +14,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
+from shinglefold.rerank.fold.clustering import BlockwiseFolding, folding_of
 from shinglefold.rerank.page.response import METHOD, groups_total, later_groups_total
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.fold_options import SearchRequest
@@ -341,3 +342,27 @@ def test_a_field_without_dates_is_refused_as_a_date_also_where_it_was_named_othe
     assert len(folded.search("pages", {}, FoldOptions.parse({"scope": "open"}))["hits"]["hits"]) == 1
     with pytest.raises(ConfigError, match="'open' is of type boolean, which has no dates"):
         folded.search("pages", {}, FoldOptions.parse(given))
+
+
+class Counted(list):
+    """Sort values that count how often they are compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return list.__eq__(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("ties", [1, 250, 3_000])
+def test_hits_that_are_equal_in_their_order_stay_in_one_block_at_no_more_cost(ties):
+    hits = [{"_index": "i", "_id": f"{n}", "sort": Counted([n // ties])} for n in range(6_000)]
+    folding = folding_of(SCHEME, FoldOptions(), "_dedup")
+    blocks, Counted.compared = BlockwiseFolding(folding, 200), 0
+    blocks.pending = list(hits)
+    blocks.fold([], last=True, ties=True)
+    assert folding.hits == hits
+    assert Counted.compared < 4 * len(hits)
+    assert blocks.begin_of(5_999) == {1: 5_800, 250: 5_750, 3_000: 3_000}[ties]

@@ -1,5 +1,6 @@
 """Whatever a real server refuses is told as one of our errors, with a remedy and its cause."""
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -65,6 +66,33 @@ def test_an_index_that_is_deleted_under_a_point_in_time(engine, new_index):
     answers = engine.msearch([(None, search), ("shinglefold-absent", {})])
     assert [isinstance(one, IndexMissing) for one in answers] == [True, True]
     assert [meanwhile in str(one) for one in answers] == [True, False]
+
+
+def test_documents_that_can_not_be_read_are_no_matter_of_time(engine, new_index):
+    """A gate would wait and read again what is refused for good."""
+    index, routed = new_index(), new_index({"_routing": {"required": True}})
+    for name, id_, words in (
+        (routed, "1", "routing is required"),
+        (index, "", "Ids can't be empty"),
+    ):
+        with pytest.raises(UnsupportedQuery, match=rf"{words}.* \(400\)"):
+            engine.read(name, [id_])
+    with pytest.raises(IndexMissing, match=r"\(404\)"):
+        engine.read("shinglefold-absent", ["1"])
+    for id_ in ("", "half \ud800"):
+        assert engine.get(index, id_) is None
+
+
+def test_half_a_surrogate_pair_is_stored_and_read(engine, new_index):
+    index, source = new_index(), {"text": "half \ud800 of it"}
+    actions = [
+        {"_index": index, "_id": "a", "_source": source},
+        {"_index": index, "_id": "b", "_source": json.dumps(source).encode()},
+    ]
+    assert engine.bulk(actions).indexed == 2
+    (written,) = engine.write([{"_index": index, "_id": "c", "_source": source}])
+    assert written.status == 201
+    assert [one.source for one in engine.read(index, ["a", "b", "c"])] == [source] * 3
 
 
 def test_an_index_that_is_there_already(engine, new_index):

@@ -190,6 +190,12 @@ def test_an_adapter_told_to_talk_to_something_else_says_so(listening, product, h
         engine.info()
 
 
+def test_a_refusal_that_is_cut_off_is_told_with_a_remedy(listening):
+    url = listening(401, {"Transfer-Encoding": "chunked"}, b"9\r\nhalf")
+    with pytest.raises(EngineUnavailable, match=r"does not answer: .*Check the address"):
+        product_of(Connection((url,), timeout=5))
+
+
 def test_credentials_and_prefix_are_sent_with_the_question(listening):
     asked: list[Any] = []
     url = listening(200, ELASTIC, {}, asked)

@@ -1,5 +1,6 @@
 """Requests that may be made twice are made again while a server is busy, and data streams are found, too."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from support.serving import Quiet, serving
 
-from shinglefold.engines import Connection
+from shinglefold.engines import Connection, open_async_engine
 from shinglefold.engines.opensearch import OpenSearchEngine
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.runtime.backoff import Backoff
@@ -79,6 +80,32 @@ def test_a_busy_server_is_asked_again(server: _Server, ask: Callable[[OpenSearch
     assert len(server.asked) == 3
     assert len({*server.asked}) == 1
     assert len(server.waits) == 2
+
+
+_AWAITED: dict[str, Callable[[Any], Any]] = {
+    "refresh": lambda engine: engine.refresh("pages"),
+    "mappings": lambda engine: engine.mappings("pages"),
+    "all mappings": lambda engine: engine.all_mappings("pages"),
+    "get": lambda engine: engine.get("pages", "1"),
+}
+
+
+@pytest.mark.parametrize("ask", _AWAITED.values(), ids=_AWAITED)
+def test_a_busy_server_is_asked_again_by_the_asynchronous_engine(server: _Server, ask: Callable[[Any], Any]):
+    async def asked() -> None:
+        async with open_async_engine(server.engine.connection) as engine:
+            engine.backoff = Backoff(3, first=0)
+            with suppress(EngineError):
+                await ask(engine)
+            assert len(server.asked) == 3
+            # A search is not asked again: only its caller knows how long an answer is worth waiting for.
+            server.answers = [(503, _BUSY), (200, {})]
+            with pytest.raises(EngineUnavailable):
+                await engine.search("pages", {})
+            assert len(server.asked) == 4
+
+    server.answers = [(503, _BUSY), (429, _BUSY), (404, _MISSING)]
+    asyncio.run(asked())
 
 
 def test_a_search_is_not_asked_again(server: _Server):

@@ -5,8 +5,10 @@ import json
 from dataclasses import replace
 
 import pytest
+from elasticsearch.helpers import expand_action as expand_elasticsearch
 from hypothesis import given
 from hypothesis import strategies as st
+from opensearchpy.helpers import expand_action
 
 from shinglefold.contracts.engine import BulkResult
 from shinglefold.engines.http.bulk import (
@@ -18,7 +20,6 @@ from shinglefold.engines.http.bulk import (
     can_be_joined,
     chunks,
     with_id,
-    with_text_sources,
 )
 from shinglefold.errors import EngineUnavailable, PermissionDenied
 from shinglefold.runtime.backoff import Backoff
@@ -129,8 +130,8 @@ def test_bodies_hold_every_action_and_document_in_order_and_no_more_than_they_ma
     sources = [json.dumps({"text": source.hex()}).encode() for *_, source in given]
     rows = zip(given, sources, strict=True)
     actions = [{"_op_type": v, "_index": i, "_id": id_, "_source": s} for (v, i, id_, _), s in rows]
-    assert can_be_joined(actions)
-    made = list(bulk_bodies(actions, most))
+    assert all(map(can_be_joined, actions))
+    made = list(bulk_bodies(actions, most, expand_action, json.dumps))
     lines = [line for body in made for line in body.split(b"\n")[:-1]]
     assert [json.loads(line) for line in lines[::2]] == [
         {v: {"_index": i, "_id": id_}} for v, i, id_, _ in given
@@ -142,22 +143,28 @@ def test_bodies_hold_every_action_and_document_in_order_and_no_more_than_they_ma
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("other", "lines"),
     [
-        action(source={"n": 1}),
-        action(source='{"n":1}'),
-        action(id_=7),
-        {"_op_type": "delete", "_index": "x", "_id": "1"},
-        action() | {"_op_type": "update"},
+        (action(source={"n": 1}), [{"index": {"_index": "x", "_id": "1"}}, {"n": 1}]),
+        (action(source='{"n":1}'), [{"index": {"_index": "x", "_id": "1"}}, {"n": 1}]),
+        (action(id_=7), [{"index": {"_index": "x", "_id": 7}}, {}]),
+        ({"_op_type": "delete", "_index": "x", "_id": "1"}, [{"delete": {"_index": "x", "_id": "1"}}]),
+        (
+            {"_op_type": "update", "_index": "x", "_id": "1", "doc": {"n": 1}},
+            [{"update": {"_index": "x", "_id": "1"}}, {"doc": {"n": 1}}],
+        ),
+        (
+            action(if_seq_no=1, if_primary_term=2),
+            [{"index": {"_index": "x", "_id": "1", "if_seq_no": 1, "if_primary_term": 2}}, {}],
+        ),
     ],
 )
-def test_what_says_more_is_left_to_the_client(other):
-    assert can_be_joined([action()])
-    assert not can_be_joined([action(), other])
-    first, second = with_text_sources([action(source=b'{"n":1}'), other])
-    assert first == action(source='{"n":1}')
-    assert second.keys() == other.keys()
-    assert not isinstance(second.get("_source"), bytes)
+@pytest.mark.parametrize("expand", [expand_action, expand_elasticsearch])
+def test_what_says_more_is_expanded_as_the_client_does(expand, other, lines):
+    assert not can_be_joined(other)
+    (body,) = bulk_bodies([action(), other, action()], 1000, expand, json.dumps)
+    usual = [{"index": {"_index": "x", "_id": "1"}}, {}]
+    assert [json.loads(line) for line in body.splitlines()] == [*usual, *lines, *usual]
 
 
 def test_what_a_server_says_of_each_is_told_with_whether_it_was_done():

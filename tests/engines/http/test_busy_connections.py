@@ -39,6 +39,9 @@ def test_a_task_waits_for_a_connection(product):
             await engine._turns.acquire()
             with pytest.raises(EngineUnavailable, match=_BUSY):
                 await engine.search("pages", {})
+            if product == "opensearch":
+                with pytest.raises(EngineUnavailable, match=_BUSY):
+                    await engine.search_pipeline("pages", None)
             engine._turns.release()
             with pytest.raises(EngineUnavailable, match="does not answer"):
                 await engine.search("pages", {})

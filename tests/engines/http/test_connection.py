@@ -71,6 +71,33 @@ def test_secrets_show_in_no_representation_but_survive_pickling():
         assert "hidden" not in repr(Connection(URL, **{field: "hidden"}))
 
 
+@pytest.mark.parametrize("field", ["api_key", "bearer_token"])
+@pytest.mark.parametrize("secret", ["hid\u2013den", "hidden\n", "hid den"])
+def test_a_key_that_no_header_can_have_is_refused_without_showing_it(field, secret):
+    """The standard library and the clients raise errors that quote the whole header."""
+    with pytest.raises(
+        ConfigError, match=f"{field} has a character that no key has.*copy it again"
+    ) as caught:
+        Connection(URL, **{field: secret})
+    assert "hid" not in str(caught.value)
+    assert decoded(Connection(URL, api_key="id:hid\u2013den").authorization())[1] == "id:hid\u2013den"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://one..two:9200", f"http://{'x' * 64}.example:9200", "http://\u200bone:9200"]
+)
+def test_a_host_that_can_not_be_looked_up_is_no_address(url):
+    for product in ("", "opensearch+", "elasticsearch+"):
+        with pytest.raises(ConfigError, match="is not the address of a server"):
+            open_engine(product + url)
+
+
+def test_a_path_is_percent_encoded():
+    with pytest.raises(ConfigError, match="percent-encoded, as in http://one:9200/s%C3%BCd/a"):
+        open_engine("http://ada:hidden@one:9200/s\u00fcd/a")
+    assert Connection(("http://one:9200/s%C3%BCd", "http://b\u00fccher.example")).urls
+
+
 def test_addresses_are_taken_apart():
     assert parse_urls("http://localhost:9200/") == {"urls": ("http://localhost:9200",)}
     assert parse_urls("opensearch+https://ada:p%40ss@one:9200/prefix, https://two:9200") == {
