@@ -75,6 +75,15 @@ def test_dates_of_any_format_fold_by_their_time(engine, dated, name):
     assert [one.id for one in SimilarSearch(engine).find(dated, "0", options).matches] == ["1"]
 
 
+def test_a_date_is_preferred_as_it_is_written(engine, dated):
+    search, body = FoldedSearch(engine, SCHEME), {"sort": ["number"], "size": 5}
+    prefer = {"prefer": {"field": "german", "values": ["04.01.2026"]}}
+    page = search.search(dated, body, FoldOptions.parse({"representative": [prefer, "newest:basic"]}))
+    assert groups(page) == [["1", "0", "2"]]
+    with pytest.raises(ConfigError, match="'german' is a date with a format"):
+        search.search(dated, body, FoldOptions.parse({"representative": [prefer, "newest:german"]}))
+
+
 @pytest.mark.parametrize("kind", ["keyword", "long"])
 def test_dates_of_a_format_are_not_compared_with_values_of_another_type(engine, dated, shared_index, kind):
     made = mappings(SCHEME)
