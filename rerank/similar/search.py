@@ -104,9 +104,15 @@ class SimilarSteps(Generic[Driven]):
         scopes = [scope.field for scope in chosen.scope]
         near = [scope.field for scope in chosen.scope if scope.within is not None]
         if scopes and recipe.mappings:
-            check_fields(recipe.mappings.values(), index, scopes, "scope")
-            check_scopes(recipe.mappings.values(), index, scopes)
-            check_dates(recipe.mappings, index, near)
+            try:
+                check_fields(recipe.mappings.values(), index, scopes, "scope")
+                check_scopes(recipe.mappings.values(), index, scopes)
+                check_dates(recipe.mappings, index, near)
+            except ConfigError:
+                if renew:
+                    raise
+                # A field may have come with a document since.
+                return (yield from self._query(index, options, renew=True))
         scheme = chosen.with_verification(recipe.scheme)
         verify = scheme.decision.verify
         stage = None

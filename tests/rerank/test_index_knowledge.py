@@ -15,7 +15,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, InputError, PermissionDenied, RecipeMismatch
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
-from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
 from shinglefold.rerank.index_fields import (
     check_dates,
     check_fields,
@@ -27,6 +27,7 @@ from shinglefold.rerank.index_fields import (
     recipes_changed,
 )
 from shinglefold.rerank.index_knowledge import IndexKnowledge
+from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
 from shinglefold.rerank.similar.candidates import IndexRecipes
 from shinglefold.runtime.recent import RecentlyUsed
 from shinglefold.runtime.sans_io import run
@@ -188,6 +189,16 @@ def test_a_field_that_came_with_a_later_document_is_known_at_once(engine, scheme
     assert not engine.bulk([new]).failures
     engine.refresh("pages")
     assert search.search("pages", body)["dedup"]["groups"] >= 3
+
+
+def test_copies_are_narrowed_by_a_field_that_came_with_a_later_document(engine, scheme):
+    search, options = SimilarSearch(engine, scheme, "near"), SimilarOptions(scope=(Scope("site"),))
+    (hit, *_) = engine.search("pages", BODY)["hits"]["hits"]
+    with pytest.raises(ConfigError, match="'site'"):
+        search.find("pages", hit["_id"], options)
+    assert not engine.bulk([{"_index": "pages", "_id": "new", "_source": {"site": 7}}]).failures
+    engine.refresh("pages")
+    assert search.find("pages", hit["_id"], options).stopped_by == "end_of_results"
 
 
 @pytest.mark.parametrize(
