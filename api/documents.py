@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Document
-from shinglefold.documents import MISSING, RAW_BUDGET, blocks, get, put, too_long, values_at, weight
+from shinglefold.documents import MISSING, RAW_BUDGET, as_text, blocks, get, put, too_long, values_at, weight
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.field_statistics import FieldWatch
@@ -23,12 +23,20 @@ from shinglefold.options.validation import expected
 from shinglefold.rerank import Scope
 from shinglefold.rerank.hits import moment
 from shinglefold.rerank.index_fields import ISO_FORMATS, definition_of, unreadable_dates
+from shinglefold.rerank.request.arguments import DATE_FORMAT
 from shinglefold.rerank.request.hit_parts import with_doc_values
 from shinglefold.rerank.similar import QueryDocument
 
-#: That of a mapping which names none.
-_DATE_FORMAT = "strict_date_optional_time||epoch_millis"
-_YEAR_OR_MONTH = re.compile(r"[0-9]{4}(-[0-9]{2})?")
+_MILLISECONDS = re.compile(r"-?[0-9]{1,19}(\.[0-9]{0,19})?")
+#: A year, of a month or a day, as formats read them from text and from numbers.
+_STRICT = re.compile(r"([0-9]{4}|-[0-9]{4,9})(?:-([0-9]{2}))?(?:-([0-9]{2}))?")
+_LENIENT = re.compile(r"(-?[0-9]{1,9})(?:-([0-9]{1,2}))?(?:-([0-9]{1,2}))?")
+_DAYS = {
+    "strict_date_optional_time": _STRICT,
+    "strict_date_optional_time_nanos": _STRICT,
+    "date_optional_time": _LENIENT,
+    "date": _LENIENT,
+}
 _log = logging.getLogger("shinglefold.api")
 
 
@@ -86,28 +94,39 @@ def _dates(
     mappings: Sequence[JSON],
 ) -> list[Any]:
     """Return the dates of a scope as the index would have them."""
-    formats = {str(node.get("format") or _DATE_FORMAT) for _, node in defined}
+    formats = {str(node.get("format") or DATE_FORMAT) for _, node in defined}
     unreadable = unreadable_dates(mappings, [scope.field])
     written = {part for one in formats for part in one.split("||")}
-    lenient = any("optional_time" in part for part in written)
     # Engines return dates as the mapping writes them.
-    in_milliseconds = {node.get("format") == "epoch_millis" for _, node in defined}
+    in_milliseconds = {one == "epoch_millis" for one in formats}
+    given = values_at(document, defined[0][0])
+    values, *others = ([_read_date(value, one) for value in given] for one in formats)
     if scope.within is not None:
         unknown = unreadable and not written <= ISO_FORMATS
     else:
         # Equal dates are equal as engines write them: in the first format.
+        lenient = any("optional_time" in part for part in written)
         unknown = len(in_milliseconds) > 1 or (unreadable and (lenient or len(formats | written) > 1))
-    if unknown:
+    if unknown or any(one != values for one in others):
         raise ConfigError(
             f"the scope {scope.field!r} has the format {' and '.join(sorted(formats))}, so that its values "
             "can't be compared before the document is stored: store it, and give its id"
         )
-    values = values_at(document, defined[0][0])
-    if lenient:
-        values = [_first_day(value) for value in values]
     if unreadable or in_milliseconds == {True} or scope.within is not None:
         return values
     return [date for value in values if (date := _iso_date(value)) is not None]
+
+
+def _read_date(value: Any, form: str) -> Any:  # noqa: ANN401 - JSON
+    """Return a date as engines read it by a format: by most, 2026 is a year and 20261 is milliseconds."""
+    text = as_text(value)
+    for part in form.split("||"):
+        if part == "epoch_millis" and _MILLISECONDS.fullmatch(text):
+            return int(float(text)) if "." in text else int(text)
+        if (pattern := _DAYS.get(part)) and (found := pattern.fullmatch(text)):
+            year, month, day = found.groups("1")
+            return f"{year:0>4}-{month:0>2}-{day:0>2}"
+    return value
 
 
 def scope_fields(scopes: Sequence[Scope], mappings: Sequence[JSON]) -> JSON:
@@ -115,12 +134,6 @@ def scope_fields(scopes: Sequence[Scope], mappings: Sequence[JSON]) -> JSON:
     dates = unreadable_dates(mappings, [scope.field for scope in scopes if scope.within is not None])
     names = [scope.field for scope in scopes]
     return {"docvalue_fields": with_doc_values({}, names, dates)} if names else {}
-
-
-def _first_day(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return the first day of a year or of a month, for which engines take it; other values unchanged."""
-    short = isinstance(value, str) and _YEAR_OR_MONTH.fullmatch(value)
-    return f"{value}-01-01"[:10] if short else value
 
 
 def _iso_date(value: Any) -> str | None:  # noqa: ANN401 - JSON

@@ -40,6 +40,7 @@ from shinglefold.options.validation import check_path, check_type
 from shinglefold.registry import check_versions
 from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
 from shinglefold.rerank.engine_calls import run
+from shinglefold.rerank.explanation import PairExplanation, explain_pair
 from shinglefold.rerank.matching import MatchPage, MatchSearch
 from shinglefold.rerank.similar import QueryDocument, SimilarPage, SimilarSearch
 from shinglefold.rerank.similar.search import stored_document
@@ -192,13 +193,15 @@ class FoldedIndex:
         Raises:
             InputError: there is no such document, or it has no fingerprint.
         """
-        from shinglefold.rerank.explanation import explain_pair
+        return self.explained_pair(a, b).to_json()
 
+    def explained_pair(self, a: str | tuple[str, str], b: str | tuple[str, str]) -> PairExplanation:
+        """Return the explanation of ``explain`` with the documents."""
         self._watch.check_if_due()
         mappings = list(self.engine.all_mappings(self.name).values())
         shown = scope_fields(() if self._fold is None else self._fold.scope, mappings)
         hits = self.stored_hit(a, shown), self.stored_hit(b, shown)
-        found = explain_pair(
+        return explain_pair(
             hits,
             self.scheme,
             self.canonicalizer,
@@ -208,7 +211,6 @@ class FoldedIndex:
             mappings=mappings,
             options=self._fold,
         )
-        return {**found.facts, "passages": [passage._asdict() for passage in found.passages]}
 
     # Write
 

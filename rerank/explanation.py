@@ -10,7 +10,7 @@ import numpy as np
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch, shorten
-from shinglefold.model.recipe import FIELD, signed_fields
+from shinglefold.model.recipe import FIELD, LANGUAGE, language_options, signed_fields, stored_recipe
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import stored_parts
@@ -22,8 +22,8 @@ from shinglefold.rerank.fold.uncertain_pairs import Signatures
 from shinglefold.rerank.hits import (
     FingerprintReader,
     Hit,
+    document_language,
     joined_texts,
-    language_code,
     stored_fingerprint,
     stored_texts,
 )
@@ -187,11 +187,20 @@ def _place(part: _Part, span: "Span") -> JSON:
 
 
 class PairExplanation(NamedTuple):
-    """Why two documents fold: ``facts`` as JSON; their ``texts``, and the ``passages`` in these."""
+    """Why two documents fold: ``facts`` as JSON; their ``texts``, and the ``passages`` in these.
+
+    ``tokens``: those of the texts, by which passages were found. ``hits``: the documents.
+    """
 
     facts: dict[str, Any]
     texts: tuple[str, str]
     passages: "list[Passage]"
+    tokens: tuple[PlacedTokens, PlacedTokens]
+    hits: tuple[Hit, Hit]
+
+    def to_json(self) -> JSON:
+        """Return the facts, and the passages by their positions in the texts."""
+        return {**self.facts, "passages": [passage._asdict() for passage in self.passages]}
 
 
 def explain_pair(
@@ -224,11 +233,18 @@ def explain_pair(
     from shinglefold.rerank.fold.text_verification import TextStages
 
     prints = [_print(hit, scheme, field, seal) for hit in hits]
+    several = list(mappings)
+    # The one of the default pipeline, if nothing tells which it is.
+    declared = dict.fromkeys(
+        language_options((stored_recipe(one) or {}).get("pipeline"), field) for one in several
+    ) or {(LANGUAGE, ""): None}
+
+    def tokens(hit: Hit, text: str) -> PlacedTokens:
+        languages = (document_language(scheme, hit["_source"], one) for one in declared)
+        return canonicalizer.placed(text, next(filter(None, languages), None))
+
     one, other = (joined_texts(hit["_source"], texts) for hit in hits)
-    tokens = [
-        canonicalizer.placed(text, language_code(scheme, hit["_source"].get("lang")) or None)
-        for text, hit in zip((one, other), hits, strict=True)
-    ]
+    sides = tokens(hits[0], one), tokens(hits[1], other)
     stage = TextStages(canonicalizer).stage(scheme, tuple(texts), wanted=False)
     given = options or FoldOptions()
     decisive = ("min_resemblance", "min_shared", "min_length_ratio", "scope")
@@ -237,13 +253,12 @@ def explain_pair(
     facts |= {"text": _text_verdict(hits, scheme, field, seal, stage, facts, own)}
     if given.verify == "text":
         facts |= {name: facts["text"][name] for name in ("folds", "decided_by")}
-    several = list(mappings)
     current = TextStages(canonicalizer).stage(scheme, signed_fields(several), wanted=False, mappings=several)
-    sides = zip("ab", hits, prints, strict=True)
-    for name in current.stale({name: (hit["_source"], made.stored_digest) for name, hit, made in sides}):
+    stored = zip("ab", hits, prints, strict=True)
+    for name in current.stale({name: (hit["_source"], made.stored_digest) for name, hit, made in stored}):
         facts[name] |= {"stale": True}
         facts |= {"folds": False, "text": {**facts["text"], "folds": False}}
-    return PairExplanation(facts, (one, other), find_passages(*tokens))
+    return PairExplanation(facts, (one, other), find_passages(*sides), sides, hits)
 
 
 def _print(hit: Hit, scheme: Scheme, field: str, seal: Seal | None) -> Fingerprint:

@@ -1,28 +1,18 @@
 """The fields and the recipe that the mappings of an index have, and checks of what requests name of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
 from time import monotonic
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
-from shinglefold.errors import (
-    ConfigError,
-    IndexMissing,
-    PermissionDenied,
-    RecipeMismatch,
-    SchemeMismatch,
-    chain,
-    suggest,
-)
-from shinglefold.model.recipe import FIELD, TEXTS, Recipe, signed_fields, stored_recipe, stores_keywords
-from shinglefold.model.scheme import Scheme, checked_scheme
+from shinglefold.errors import ConfigError, PermissionDenied, RecipeMismatch, SchemeMismatch, chain, suggest
+from shinglefold.model.recipe import Recipe, signed_fields, stored_recipe, stores_keywords
+from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.options.validation import check_str
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.representatives import load_policies
+from shinglefold.rerank.request.arguments import DATE_FORMAT
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions
-from shinglefold.runtime.recent import RecentlyUsed
 
 #: Fields of every document that no mapping names.
 _METADATA = ("_id", "_index", "_score", "_seq_no", "_doc", "_shard_doc", "_routing", "_version", "_ignored")
@@ -55,7 +45,7 @@ _WITH_DATES = frozenset(
 #: Formats of dates whose doc values ``moment`` reads: ISO 8601, or milliseconds since 1970.
 _READABLE = (
     None,
-    "strict_date_optional_time||epoch_millis",
+    DATE_FORMAT,
     "strict_date_optional_time",
     "strict_date_optional_time_nanos||epoch_millis",
     "epoch_millis",
@@ -76,8 +66,6 @@ ISO_FORMATS = {
 _VALID_SECONDS = 10.0
 #: When this process last changed a recipe.
 _changed = [0.0]
-#: The most indices whose mappings are kept: those of a usual index take some 100 kB.
-_MOST = 32
 _REMEDY = (
     "Search with the scheme of the index (Recipe.of its mappings has it), "
     "or index its documents again with the scheme in use."
@@ -137,17 +125,30 @@ def check_scopes(mappings: Iterable[Mapping[str, Any]], index: str, names: Itera
             )
 
 
-def check_dates(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterable[str]) -> None:
-    """Refuse fields of a type that has no dates: every hit would count as one without a date."""
-    several = list(mappings)
+def check_dates(mappings: Mapping[str, Mappings], index: str, names: Iterable[str]) -> None:
+    """Refuse fields whose values can't be read as dates: every hit would count as one without a date.
+
+    Those are of a type that has no dates; or dates with a format in one index and no dates in another, whose
+    doc values can't be read as ISO 8601 by one search.
+
+    Args:
+        mappings: those of each index, by its name.
+    """
     for name in names:
-        found = (_own_definition(one, name) for one in several)
+        found = (_own_definition(one, name) for one in mappings.values())
         kinds = (str(one.get("type", "object")) for one in found if one is not None)
         wrong = next((kind for kind in kinds if kind not in _WITH_DATES), "")
         if wrong:
             raise ConfigError(
                 f"index {index!r}: {name!r} is of type {wrong}, which has no dates; name a date, a number of "
                 "milliseconds, or a keyword with dates in ISO 8601"
+            )
+        dates = [own for own, one in mappings.items() if _is_unreadable_date(one, name)]
+        others = [own for own, one in mappings.items() if _is_no_date(one, name)]
+        if dates and others:
+            raise ConfigError(
+                f"{name!r} is a date with a format in the index {dates[0]!r} and no date in {others[0]!r}, "
+                "so that its dates can't be compared: map it alike, or search the indices one by one"
             )
 
 
@@ -213,26 +214,6 @@ def unreadable_dates(several: Iterable[Mappings], names: Iterable[str]) -> froze
     mappings = list(several)
     dates = (name for name in names if any(_is_unreadable_date(one, name) for one in mappings))
     return frozenset(name for name in dates if not any(_is_no_date(one, name) for one in mappings))
-
-
-def unlike_dates(mappings: Mapping[str, Mappings], names: Iterable[str]) -> dict[str, ConfigError]:
-    """Return an error for each field that is a date with a format in one index, and no date in another.
-
-    Doc values of both can't be read as ISO 8601 by one search.
-
-    Args:
-        mappings: those of each index, by its name.
-    """
-    found: dict[str, ConfigError] = {}
-    for name in names:
-        dates = [index for index, one in mappings.items() if _is_unreadable_date(one, name)]
-        others = [index for index, one in mappings.items() if _is_no_date(one, name)]
-        if dates and others:
-            found[name] = ConfigError(
-                f"{name!r} is a date with a format in the index {dates[0]!r} and no date in {others[0]!r}, "
-                "so that its dates can't be compared: map it alike, or search the indices one by one"
-            )
-    return found
 
 
 def _is_unreadable_date(mappings: Mappings, name: str) -> bool:
@@ -355,83 +336,6 @@ def index_names(index: str | None) -> list[str]:
     names = [name for name in (index or "").split(",") if name]
     here = [name for name in names if name.startswith("<") or ":" not in name]
     return [",".join(here)] if any(name.startswith("-") for name in here) else here
-
-
-class IndexRecipe(NamedTuple):
-    """The scheme and the field of fingerprints of an index.
-
-    ``mappings``: the mappings of each index that the name matches, by the name of that index.
-    """
-
-    scheme: Scheme
-    field: str
-    mappings: Mapping[str, Mappings] = MappingProxyType({})
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The fields from whose texts the fingerprints of all indices were made."""
-        named = (field for fields in self.fields_by_index.values() for field in fields)
-        return tuple(dict.fromkeys(named)) or TEXTS
-
-    @property
-    def fields_by_index(self) -> dict[str, tuple[str, ...]]:
-        """The fields from whose texts the fingerprints of each index were made."""
-        return text_fields_of(self.mappings)
-
-
-class IndexRecipes:
-    """Recipes by index; scheme and field are by default those of the index, and its seal must fit."""
-
-    def __init__(self, scheme: Scheme | SchemeOf | None, field: str | None, seal: Seal | None) -> None:
-        self._scheme_of: SchemeOf = scheme if callable(scheme) else attrgetter("scheme")
-        self._scheme = None if scheme is None or callable(scheme) else checked_scheme(scheme)
-        self._field = field
-        self._seal = seal
-        self._recipes: RecentlyUsed[str, tuple[float, IndexRecipe]] = RecentlyUsed(_MOST)
-
-    def read(self, index: str, *, renew: bool = False) -> Steps[IndexRecipe]:
-        """Return the recipe of an index; its mappings are read if they were not read lately.
-
-        Args:
-            renew: read them in any case.
-
-        Raises:
-            ConfigError: the index was not made for fingerprints, its seal does not fit, or its mappings may
-                not be read and no scheme was given.
-            SchemeMismatch: it, or one of several, was made with another scheme.
-            RecipeMismatch: its fingerprints are in another field.
-        """
-        check_str("index", index)
-        when, known = self._recipes.get(index) or (0.0, None)
-        if known is None or renew or not is_valid(when):
-            when = monotonic()
-            known = yield from self._read(index)
-            self._recipes.put(index, (when, known))
-        return known
-
-    def _read(self, index: str) -> Steps[IndexRecipe]:
-        names = index_names(index)
-        if not names:
-            raise ConfigError(f"{index!r} names no index whose recipe can be read; name one")
-        found: dict[str, Mappings] = {}
-        for name in names:
-            mappings = yield from mappings_of_each(name, required=self._scheme is None)
-            if mappings is None:
-                continue
-            if not mappings:
-                raise IndexMissing(f"no index fits {name!r}. Create it first, or check its name.")
-            found |= mappings
-        return self._checked_recipe(found)
-
-    def _checked_recipe(self, found: Mapping[str, Mappings]) -> IndexRecipe:
-        scheme, field = self._scheme, self._field
-        for name, mappings in found.items():
-            recipe = Recipe.of(mappings, name)
-            scheme, field = scheme or self._scheme_of(recipe), field or recipe.field
-            check_recipe(mappings, name, scheme, field, self._seal)
-            check_keywords(mappings, name, field)
-        assert scheme is not None
-        return IndexRecipe(scheme, field or FIELD, found)
 
 
 def mappings_of_each(name: str, *, required: bool = False) -> Steps[Mapping[str, Mappings] | None]:

@@ -46,11 +46,11 @@ from shinglefold.rerank.index_fields import (
     mappings_of_each,
     named_fields,
     text_fields_of,
-    unlike_dates,
     unreadable_dates,
 )
+from shinglefold.rerank.representatives import load_policies
 from shinglefold.rerank.request.arguments import key_name, skips_exactly, sort_keys
-from shinglefold.rerank.request.fold_options import FoldOptions
+from shinglefold.rerank.request.fold_options import BY_DATE, FoldOptions
 from shinglefold.runtime.recent import RecentlyUsed
 
 _log = logging.getLogger("shinglefold.rerank")
@@ -60,8 +60,8 @@ _FRESH_SECONDS = 0.2
 _SECONDS_BETWEEN_WARNINGS = 60.0
 #: The most fields, indices and schemes that are known of a name.
 _MOST_KNOWN = 1000
-#: Begins the names of sort keys among those of fields.
-_SORT = "sort "
+#: A use of a field, and its name: ``field``, ``scope``, ``date``; or ``sort`` and the whole key.
+Use = tuple[str, str]
 #: Types of running text: their values can't be read with a window of hits.
 _TEXTS = ("text", "match_only_text", "annotated_text", "search_as_you_type")
 
@@ -88,14 +88,13 @@ class IndexFacts:
     ``scheme``, ``dedup``: scheme and field of the fingerprints. ``texts``: the fields from whose texts the
     fingerprints of each index were made. ``mismatch``: why hits of an index are shown alone.
     ``keywordless``, ``groupless``: an index without supershingles or group numbers, empty if there is none.
-    ``fields``: fields that options named and that are there; None if the mappings may not be read.
+    ``uses``: the fields that options named, and what for; None if the mappings may not be read.
     ``seen``: what hits may show without a contradiction: indices, other schemes, "" for no fingerprints.
     ``signing``: the parts of the mappings that tell how texts were signed.
     ``settled``: whether the mappings were just read again, so that hits contradict nothing.
     ``inexact``: sort keys by which servers may skip hits, of those that searches had.
-    ``dates``: those of ``fields`` that are dates in a format that folding can't read.
-    ``unlike_dates``: errors for those that are dates so in one index and no dates in another, by name.
-    ``keywords``: those of ``fields`` that are keywords in some index.
+    ``dates``: fields of ``uses`` that are dates in a format that folding can't read.
+    ``keywords``: fields of ``uses`` that are keywords in some index.
     ``pipeline``: the default search pipeline of the index; {} if there is none, or it can't be read.
     """
 
@@ -105,12 +104,11 @@ class IndexFacts:
     mismatch: ShinglefoldError | None = None
     keywordless: str = ""
     groupless: str = ""
-    fields: set[str] | None = None
+    uses: set[Use] | None = None
     seen: set[str] = field(default_factory=set)
     signing: Sequence[Mappings] = ()
-    inexact: set[str] = field(default_factory=set)
+    inexact: set[Use] = field(default_factory=set)
     dates: frozenset[str] = frozenset()
-    unlike_dates: Mapping[str, ConfigError] = field(default_factory=dict)
     keywords: frozenset[str] = frozenset()
     pipeline: Mapping[str, Any] = field(default_factory=dict)
     read: float = field(default_factory=monotonic)
@@ -131,17 +129,17 @@ class IndexFacts:
             if len(self.seen) < _MOST_KNOWN:
                 self.seen |= _indices(hits) | _lagging(counts)
             return
-        if self.fields is None:
+        if self.uses is None:
             return
         if not _indices(hits) <= self.seen or not (self._is_fresh or _lagging(counts) <= self.seen):
             raise Outdated
 
     def may_skip_hits(self, body: Mapping[str, Any]) -> bool:
         """Return whether servers may lose hits by the first sort key of a request."""
-        if self.fields is None:
+        if self.uses is None:
             # As under a point in time of the caller: the types of fields are unknown.
             return any(not skips_exactly(key, ()) for key in sort_keys(body)[:1])
-        return bool(sort_name(body) & self.inexact)
+        return bool(_sorted_by(body) & self.inexact)
 
     @property
     def _is_fresh(self) -> bool:
@@ -208,8 +206,7 @@ class IndexKnowledge:
                 known.seen |= before.seen
             self._facts.put(str(index), known)
         _check_keywords_of(known, options)
-        if unlike := sorted(options.date_fields & known.unlike_dates.keys()):
-            raise copy(known.unlike_dates[unlike[0]])
+        _check_one_form(known, options)
         return known
 
     def scheme_of(self, index: str | None) -> Scheme | None:
@@ -230,7 +227,7 @@ class IndexKnowledge:
     def _is_valid(self, known: IndexFacts, options: FoldOptions, body: Mapping[str, Any]) -> bool:
         if not is_valid(known.read):
             return False
-        return known.fields is None or known.fields.issuperset(_wanted(options) | sort_name(body))
+        return known.uses is None or known.uses.issuperset(_uses(options) | _sorted_by(body))
 
     def _renewed(
         self,
@@ -258,24 +255,24 @@ class IndexKnowledge:
         facts = self._facts_of(str(index), found)
         if self._pipelines and names:
             facts.pipeline = yield Call("search_pipeline", (",".join(names), None))
-        wanted = _wanted(options)
         if hidden:
-            facts.fields = None
+            facts.uses = None
         elif not found:
             # No index: nothing is hidden, and the search itself finds what there is.
-            facts.fields = set()
+            facts.uses = set()
         else:
-            check_scopes(found.values(), str(index), [scope.field for scope in options.scope])
-            check_fields(found.values(), str(index), named_fields(options), "ext.dedup")
-            check_dates(found.values(), str(index), options.date_fields)
-            before = known.fields if known is not None and known.fields else set()
-            facts.fields = wanted if len(before) > _MOST_KNOWN else wanted | before
-            # The types of other sort keys may have changed.
-            facts.fields = {name for name in facts.fields if not name.startswith(_SORT)} | sort_name(body)
-            facts.dates = unreadable_dates(found.values(), facts.fields)
-            facts.unlike_dates = unlike_dates(found, facts.fields)
-            facts.keywords = keyword_fields(found.values(), facts.fields)
-            facts.inexact = set() if _skips_exactly(found, body) else sort_name(body)
+            uses = _uses(options)
+            for use in uses:
+                _check_use(found, str(index), use)
+            before = known.uses if known is not None and known.uses else set()
+            if len(before) <= _MOST_KNOWN:
+                # The types of fields may have changed.
+                uses |= {use for use in before if _still_fits(found, str(index), use)}
+            facts.uses = uses | _sorted_by(body)
+            fields = {name for _, name in facts.uses}
+            facts.dates = unreadable_dates(found.values(), fields)
+            facts.keywords = keyword_fields(found.values(), fields)
+            facts.inexact = set() if _skips_exactly(found, body) else _sorted_by(body)
         return facts
 
     def _facts_of(self, index: str, found: Mapping[str, Mappings]) -> IndexFacts:
@@ -342,9 +339,9 @@ class IndexKnowledge:
         return self._given(recipe), self._field or recipe.field, problem
 
 
-def sort_name(body: Mapping[str, Any]) -> set[str]:
-    """Return a name for the first sort key of a request, with its options."""
-    return {f"{_SORT}{key!r}" for key in sort_keys(body)[:1]}
+def _sorted_by(body: Mapping[str, Any]) -> set[Use]:
+    """Return the first sort key of a request, with its options."""
+    return {("sort", repr(key)) for key in sort_keys(body)[:1]}
 
 
 def _skips_exactly(found: Mapping[str, Mappings], body: Mapping[str, Any]) -> bool:
@@ -368,10 +365,51 @@ def _signing(mappings: Mappings) -> Mappings:
     return {"_meta": {META_KEY: recipe}, "properties": kept}
 
 
-def _wanted(options: FoldOptions) -> set[str]:
-    """Return the fields that options name, and by other names those that must be dates or scopes."""
-    dates, scopes = options.date_fields, (scope.field for scope in options.scope)
-    return {*named_fields(options), *(f"date {one}" for one in dates), *(f"scope {one}" for one in scopes)}
+def _uses(options: FoldOptions) -> set[Use]:
+    """Return the fields that options name; those of scopes, and those read as dates, once more as such."""
+    each = (
+        ("field", named_fields(options)),
+        ("date", options.date_fields),
+        ("scope", [scope.field for scope in options.scope]),
+    )
+    return {(use, name) for use, names in each for name in names}
+
+
+def _check_use(found: Mapping[str, Mappings], index: str, use: Use) -> None:
+    """Raise ``ConfigError`` if a field can't be used so, by the mappings of each index."""
+    kind, name = use
+    if kind == "field":
+        check_fields(found.values(), index, [name], "ext.dedup")
+    elif kind == "scope":
+        check_scopes(found.values(), index, [name])
+    else:
+        check_dates(found, index, [name])
+
+
+def _still_fits(found: Mapping[str, Mappings], index: str, use: Use) -> bool:
+    """Return whether a field that an earlier request named may be used so; sort keys may not."""
+    try:
+        if use[0] != "sort":
+            _check_use(found, index, use)
+    except ConfigError:
+        return False
+    return use[0] != "sort"
+
+
+def _check_one_form(facts: IndexFacts, options: FoldOptions) -> None:
+    """Refuse a date with a format that is read by its time and as written: a search returns one of both."""
+    dates = facts.dates & options.date_fields
+    if not dates:
+        return
+    others = [one for one in options.representative if one.name not in BY_DATE]
+    written = {name for policy in load_policies(others) for name in policy.fields}
+    written |= {scope.field for scope in options.scope if scope.within is None}
+    if twice := sorted(dates & written):
+        raise ConfigError(
+            f"{twice[0]!r} is a date with a format: a search reads it either by its time (newest, oldest, "
+            "within) or as it is written (prefer, scope). Leave one out, or map a multi-field of the same "
+            "format for it"
+        )
 
 
 def _check_readable(mappings: Mappings, index: str, field: str) -> None:

@@ -27,7 +27,7 @@ from shinglefold.errors import (
     quote,
     suggest,
 )
-from shinglefold.model.recipe import PASSAGES
+from shinglefold.model.recipe import LANGUAGE, PASSAGES, language_options, stored_recipe
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_options, check_str
@@ -35,10 +35,10 @@ from shinglefold.passages.alignment import covered_share, passages_between
 from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of, keywords, winnow
 from shinglefold.rerank.engine_calls import Steps
 from shinglefold.rerank.explanation import StoredText, passage_json, stored_text
-from shinglefold.rerank.hits import language_code
-from shinglefold.rerank.index_fields import IndexRecipe, IndexRecipes, mapped_at
+from shinglefold.rerank.hits import document_language
+from shinglefold.rerank.index_fields import mapped_at
 from shinglefold.rerank.request.arguments import check_search_arguments, read_source_filter
-from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch
+from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch, IndexRecipe, IndexRecipes
 from shinglefold.rerank.similar.query_document import CandidateQueries, FoundDocument, check_candidate_options
 from shinglefold.rerank.similar.results import AsyncPagedSearch, FoundPage, PageReader, SyncPagedSearch
 
@@ -151,11 +151,13 @@ class PassageQuery:
     """How to find documents with passages of a text: how to read candidates, and how to decide.
 
     ``fields``: the fields from whose texts the elements of each index were made, by index name.
+    ``languages``: what tells the languages of these texts, see ``language_options``.
     """
 
     candidates: CandidateSearch
     recipe: IndexRecipe
     fields: Mapping[str, tuple[str, ...]]
+    languages: Mapping[str, tuple[str, str]]
     options: MatchOptions
     canonicalizer: Canonicalizer
 
@@ -179,8 +181,9 @@ class PassageQuery:
 
     def _stored_text(self, hit: Mapping[str, Any]) -> StoredText:
         source = hit.get("_source") or {}
-        language = language_code(self.recipe.scheme, source.get("lang")) or None
         # The mappings of an index in another cluster are unknown.
+        declared = self.languages.get(hit["_index"], (LANGUAGE, ""))
+        language = document_language(self.recipe.scheme, source, declared)
         fields = self.fields.get(hit["_index"]) or self.recipe.fields
         return stored_text(source, fields, lambda text: self.canonicalizer.placed(text, language))
 
@@ -286,11 +289,15 @@ class MatchSteps(Generic[Driven]):
         _check_stored(recipe)
         made = self._canonicalizer(recipe.scheme)
         chosen = options or MatchOptions()
-        texts = [*recipe.fields, FORMAT, "lang"]
+        languages: dict[str, tuple[str, str]] = {
+            name: language_options((stored_recipe(mappings) or {}).get("pipeline"), recipe.field)
+            for name, mappings in recipe.mappings.items()
+        }
+        texts = [*recipe.fields, FORMAT, LANGUAGE, *filter(None, (one for one, _ in languages.values()))]
         fetched: JSON = {"_source": texts if chosen.source is False else True}
         numbers = self._engine.can.seq_no
         candidates = CandidateSearch(index, chosen.size, chosen.window, chosen.max_window, numbers, fetched)
-        return PassageQuery(candidates, recipe, recipe.fields_by_index, chosen, made)
+        return PassageQuery(candidates, recipe, recipe.fields_by_index, languages, chosen, made)
 
     def _canonicalizer(self, scheme: Scheme) -> Canonicalizer:
         if scheme.languages not in self._canonicalizers:

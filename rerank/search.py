@@ -166,7 +166,7 @@ class AsyncFoldedSearch(SearchSteps[AsyncEngine]):
 
 def _begin_paging(body: Mapping[str, Any] | None, options: FoldOptions | None) -> tuple[JSON, FoldOptions]:
     """Return a request without our options, and the options with a new cursor."""
-    rest, given = split_request({} if body is None else body)
+    rest, given = split_request(body)
     return rest, FoldOptions.parse({"cursor": True, **given}, options)
 
 

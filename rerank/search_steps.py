@@ -42,7 +42,7 @@ from shinglefold.rerank.request.bodies import (
     window_fields,
 )
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions, OnTrouble, SearchRequest
-from shinglefold.rerank.request.hit_parts import in_other_form
+from shinglefold.rerank.request.hit_parts import in_other_form, with_plain_values
 from shinglefold.rerank.request.url_parameters import KEY as PIPELINE
 from shinglefold.rerank.request.url_parameters import NONE, SearchPipeline, read_parameters, with_parameters
 from shinglefold.runtime.recent import RecentlyUsed
@@ -149,11 +149,11 @@ class SearchSteps(Generic[Driven]):
     def _search_steps(
         self,
         index: str | None,
-        body: Mapping[str, Any],
+        rest: JSON,
+        given: Mapping[str, Any],
         options: FoldOptions | None,
         url: Mapping[str, Any] = MappingProxyType({}),
     ) -> Steps[JSON]:
-        rest, given = split_request(body)
         chosen = FoldOptions.parse(given, options)
         if not chosen.fold or (page_bounds(rest)[1] == 0 and chosen.cursor is False):
             answer: JSON = yield Call("search", (index, rest))
@@ -298,11 +298,12 @@ class SearchSteps(Generic[Driven]):
         parameters: Mapping[str, Any],
     ) -> Steps[JSON]:
         """Search with URL parameters in addition to the body."""
-        body = {} if body is None else body
+        rest, given = split_request(body)
         if not parameters:
-            return (yield from self._search_steps(index, body, options))
+            return (yield from self._search_steps(index, rest, given, options))
         read = read_parameters(parameters)
-        steps = self._search_steps(index, read.in_body(body), options, read.decisive)
+        rest = with_plain_values(read.in_body(rest))
+        steps = self._search_steps(index, rest, given, options, read.decisive)
         return (yield from with_parameters(steps, read))
 
     def _msearch_steps(

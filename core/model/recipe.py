@@ -402,6 +402,12 @@ def with_keywords(definition: Mapping[str, Any], field: str, stored: bool) -> di
     return changed
 
 
+def language_options(definition: object, field: str) -> tuple[str, str]:
+    """Return the field of the language that documents declare, and the language of all; "" for none."""
+    made = next(_fingerprint_options(definition, field), {})
+    return str(made.get("language_field") or ""), str(made.get("language") or "")
+
+
 def _fingerprint_options(value: object, field: str) -> Iterator[dict[str, Any]]:
     """Yield the options of every step that writes fingerprints to a field."""
     if isinstance(value, list):

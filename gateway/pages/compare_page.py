@@ -9,11 +9,11 @@ from shinglefold.errors import ConfigError
 from shinglefold.gateway.pages.documents import document_json
 from shinglefold.gateway.pages.shared import PageParameters, Shared
 from shinglefold.ingest.processors.texts import NeverDiffer
+from shinglefold.model.values import PlacedTokens
 from shinglefold.offline.compare_texts import Comparison, compare_texts
 from shinglefold.passages.alignment import Passage, covered_shares, find_passages
 from shinglefold.passages.html_report import ranges
 from shinglefold.passages.shingle_positions import elements_of
-from shinglefold.rerank.explanation import explain_pair
 
 PARAMETERS = ("a", "index_a", "b", "index_b", "text_a", "text_b")
 #: The most characters of a text that are shown; all of it is compared.
@@ -52,22 +52,12 @@ def compare_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
 
 
 def _of_documents(index: FoldedIndex, names: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    one, other = (index.stored_hit(name if name[0] else name[1]) for name in names)
-    recipe = index.recipe
-    found = explain_pair(
-        (one, other),
-        index.scheme,
-        index.canonicalizer,
-        recipe.field,
-        recipe.fields,
-        seal=index.seal,
-        mappings=index.engine.all_mappings(index.name).values(),
-    )
+    found = index.explained_pair(*(name if name[0] else name[1] for name in names))
     facts = found.facts
     estimate = facts["estimate"] or {}
     sides = [
-        {**document_json(hit, recipe.fields, index.name), "stale": bool(facts[side].get("stale"))}
-        for side, hit in (("a", one), ("b", other))
+        {**document_json(hit, index.recipe, index.name), "stale": bool(facts[side].get("stale"))}
+        for side, hit in zip("ab", found.hits, strict=True)
     ]
     text = facts["text"]
     verdict = text if text["decided"] else facts
@@ -84,7 +74,7 @@ def _of_documents(index: FoldedIndex, names: Sequence[tuple[str, str]]) -> dict[
             similarity=text["similarity"],
             length_ratio=facts["length_ratio"],
         ),
-        **_marked(index, found.texts, sides, found.passages),
+        **_marked(found.texts, found.tokens, sides, found.passages),
     }
 
 
@@ -94,7 +84,8 @@ def _of_texts(index: FoldedIndex, texts: tuple[str, str]) -> dict[str, Any]:
     found: Comparison = compare_texts(texts, ("A", "B"), (None, None), scheme, canonicalizer, facts)
     estimate = found.estimate
     sides = [{"id": name, "lang": side.language} for name, side in (("A", found.a), ("B", found.b))]
-    passages = find_passages(*(canonicalizer.placed(text, None) for text in texts))
+    tokens = canonicalizer.placed(texts[0], None), canonicalizer.placed(texts[1], None)
+    passages = find_passages(*tokens)
     return {
         "folds": found.folds,
         "decided_by": found.decided_by,
@@ -108,7 +99,7 @@ def _of_texts(index: FoldedIndex, texts: tuple[str, str]) -> dict[str, Any]:
             similarity=None if found.similarity is None else round(found.similarity, 4),
             length_ratio=round(found.length_ratio, 4),
         ),
-        **_marked(index, texts, sides, passages),
+        **_marked(texts, tokens, sides, passages),
     }
 
 
@@ -125,13 +116,13 @@ def _figures(index: FoldedIndex, **figures: Any) -> dict[str, Any]:  # noqa: ANN
 
 
 def _marked(
-    index: FoldedIndex,
     texts: tuple[str, str],
+    tokens: tuple[PlacedTokens, PlacedTokens],
     sides: Sequence[Mapping[str, Any]],
     passages: Sequence[Passage],
 ) -> dict[str, Any]:
     """Return both sides with their texts in ranges, and the share of each that the other one has."""
-    elements = [elements_of(index.canonicalizer.placed(text, None), _WIDTH) for text in texts]
+    elements = [elements_of(one, _WIDTH) for one in tokens]
     shares = covered_shares(*elements)
     spans = [one.a for one in passages], [one.b for one in passages]
     marks = [one.marks_a for one in passages], [one.marks_b for one in passages]

@@ -6,7 +6,8 @@ from typing import Any
 
 from shinglefold.grouping.field_values import day_of, first_value, host_of, read_date
 from shinglefold.grouping.report import ReportFields
-from shinglefold.rerank.hits import stored_texts
+from shinglefold.model.recipe import Recipe, language_options
+from shinglefold.rerank.hits import stored_texts, stored_value
 
 #: The marks of words that match the query: control characters, which no text worth showing has.
 FOUND = ("\x02", "\x03")
@@ -23,22 +24,23 @@ class Piece:
     marked: bool
 
 
-def document_json(hit: Mapping[str, Any], fields: Sequence[str], name: str) -> dict[str, Any]:
+def document_json(hit: Mapping[str, Any], recipe: Recipe, name: str) -> dict[str, Any]:
     """Return the title and the address of a document; "" for what it lacks.
 
     Args:
-        fields: the fields with texts. The beginning of the first one stands in for a title, then the id.
+        recipe: that of the index. The beginning of its first text stands in for a title, then the id.
         name: that of the index as it was opened; the index of the document is shown if it is another one.
     """
     source = hit.get("_source") or {}
     address = str(first_value(hit, _ADDRESSES) or "")
     names = ReportFields()
     title = shortened(str(first_value(hit, (names.title,)) or "").strip(), _TITLE)
-    language = source.get("lang")
+    field, fixed = language_options(recipe.pipeline, recipe.field)
+    language = fixed or stored_value(source, field)
     return {
         "id": str(hit["_id"]),
         "index": "" if hit["_index"] == name else str(hit["_index"]),
-        "title": title or _beginning(hit, fields) or str(hit["_id"])[:_TITLE],
+        "title": title or _beginning(hit, recipe.fields) or str(hit["_id"])[:_TITLE],
         # Others (javascript:) could run in the page.
         "url": address if address.startswith(("http://", "https://")) else "",
         "host": host_of(first_value(hit, names.hosts)),

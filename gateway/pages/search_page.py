@@ -99,7 +99,7 @@ class _Comparison:
         }
 
     def _document(self, hit: Hit) -> dict[str, Any]:
-        return document_json(hit, self._fields, self._index.name)
+        return document_json(hit, self._index.recipe, self._index.name)
 
     def _before(self, hit: Hit, rank: int, places: Mapping[Any, tuple[int, bool]]) -> dict[str, Any]:
         # A hit this far up whose group is not on this page is of one on an earlier page.

@@ -52,7 +52,7 @@ class GroupCoverage:
 
     def obstacle(self, index: str | None, facts: IndexFacts) -> Steps[str]:
         """Return why an index can't be searched by group number, counted every half minute; else ""."""
-        if facts.fields is None:
+        if facts.uses is None:
             return f"the mappings of {index!r} can't be read"
         if name := facts.groupless:
             remedy = suggest("setup", name, groups=True)

@@ -56,8 +56,10 @@ _EXACT = frozenset(
     {"long", "integer", "short", "byte", "double", "float", "unsigned_long", "boolean"}
     | {"date", "date_nanos", "keyword", "constant_keyword", "ip", "text"}
 )
+#: The format of a date whose mapping names none.
+DATE_FORMAT = "strict_date_optional_time||epoch_millis"
 #: Formats of dates whose values servers read again as they were; of ``yyyy`` they lose the era.
-_EXACT_FORMATS = (None, "strict_date_optional_time||epoch_millis", "epoch_millis")
+_EXACT_FORMATS = (None, DATE_FORMAT, "epoch_millis")
 _EXACT_OPTIONS = {"order", "missing", "mode", "unmapped_type", "format"}
 
 

@@ -212,11 +212,14 @@ _ALIKE = 0.8
 _TOP_ONLY = {"hybrid"}
 
 
-def split_request(body: Mapping[str, Any]) -> tuple[JSON, Mapping[str, Any]]:
+def split_request(body: Mapping[str, Any] | None) -> tuple[JSON, Mapping[str, Any]]:
     """Return the body without ``ext.dedup``, which engines would refuse, and the options in it.
+
+    None is a search for all documents.
 
     Numbers and flags given as text are parsed as engines parse them.
     """
+    body = {} if body is None else body
     if not isinstance(body, Mapping):
         raise ConfigError(f"expected a search request, an object, got {quote(body)}")
     rest = with_lists(body) if check_levels(body) else dict(body)

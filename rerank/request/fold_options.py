@@ -39,6 +39,8 @@ Facets = Literal["documents", "groups"]
 MembersFrom = Literal["results", "index"]
 VerifiedBy = Literal["signature", "text"]
 OnTrouble = Literal["unfolded", "raise"]
+#: Policies that read their field as dates.
+BY_DATE = ("newest", "oldest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +242,7 @@ class FoldOptions:
     def date_fields(self) -> frozenset[str]:
         """The fields whose values are read as dates."""
         near = {scope.field for scope in self.scope if scope.within is not None}
-        return frozenset(
-            near | {one.field for one in self.representative if one.name in ("newest", "oldest")}
-        )
+        return frozenset(near | {one.field for one in self.representative if one.name in BY_DATE})
 
     @classmethod
     def parse(cls, given: Mapping[str, Any], base: "FoldOptions | None" = None) -> "FoldOptions":

@@ -13,17 +13,21 @@ from shinglefold.options.validation import check_options, check_str, expected
 from shinglefold.rerank.engine_calls import Call, Steps, run, run_async
 from shinglefold.rerank.fold.text_verification import TextStages
 from shinglefold.rerank.index_fields import (
-    IndexRecipes,
     SchemeOf,
     check_dates,
     check_fields,
     check_scopes,
-    unlike_dates,
     unreadable_dates,
 )
 from shinglefold.rerank.request.arguments import check_search_arguments
 from shinglefold.rerank.request.hit_parts import with_doc_values
-from shinglefold.rerank.similar.candidates import CandidateSearch, LookupResult, SimilarQuery, look_up
+from shinglefold.rerank.similar.candidates import (
+    CandidateSearch,
+    IndexRecipes,
+    LookupResult,
+    SimilarQuery,
+    look_up,
+)
 from shinglefold.rerank.similar.decision import CandidateDecision
 from shinglefold.rerank.similar.query_document import QueryDocument, SimilarOptions, decisive_fields
 from shinglefold.rerank.similar.results import AsyncPagedSearch, SimilarPage, SyncPagedSearch, read_page
@@ -100,9 +104,15 @@ class SimilarSteps(Generic[Driven]):
         scopes = [scope.field for scope in chosen.scope]
         near = [scope.field for scope in chosen.scope if scope.within is not None]
         if scopes and recipe.mappings:
-            check_fields(recipe.mappings.values(), index, scopes, "scope")
-            check_scopes(recipe.mappings.values(), index, scopes)
-            check_dates(recipe.mappings.values(), index, near)
+            try:
+                check_fields(recipe.mappings.values(), index, scopes, "scope")
+                check_scopes(recipe.mappings.values(), index, scopes)
+                check_dates(recipe.mappings, index, near)
+            except ConfigError:
+                if renew:
+                    raise
+                # A field may have come with a document since.
+                return (yield from self._query(index, options, renew=True))
         scheme = chosen.with_verification(recipe.scheme)
         verify = scheme.decision.verify
         stage = None
@@ -118,8 +128,6 @@ class SimilarSteps(Generic[Driven]):
             )
         decision = CandidateDecision(scheme, chosen.folding(verify), recipe.field, self._seal, stage)
         read = decisive_fields(recipe.field, chosen.scope)
-        for error in unlike_dates(recipe.mappings, near).values():
-            raise error
         dates = unreadable_dates(recipe.mappings.values(), near)
         fetched = {"_source": False, "docvalue_fields": with_doc_values({}, read, dates)}
         numbers = self._engine.can.seq_no

@@ -43,6 +43,8 @@ def scoped(tmp_path_factory):
         ("day:7d", {"day": "2026-01-05T10:00:00"}),
         ("day:7d", {"day": "2026-01"}),
         ("day:7d", {"day": "2026"}),
+        ("day:7d", {"day": 2026}),
+        ("day:7d", {"day": "1767571200000.0"}),
     ],
 )
 def test_a_document_has_the_values_of_scopes_that_the_index_would_have(scoped, scope, values):
@@ -83,6 +85,48 @@ def test_equal_days_of_a_document_are_known_if_engines_write_them_as_it_does(sit
         return
     with pytest.raises(ConfigError, match=r"store (it|the document), and give its id"):
         query_document(*arguments)
+
+
+_DEFAULT = "strict_date_optional_time||epoch_millis"
+
+
+@pytest.mark.parametrize(
+    ("form", "given", "value"),
+    [
+        # As OpenSearch 3.8 and Elasticsearch 9.2 read them.
+        (None, 2026, "2026-01-01"),
+        (None, "0005", "0005-01-01"),
+        (None, 2026.0, 2026),
+        (None, 999, 999),
+        (None, 202601, 202601),
+        (None, -1234567890123, -1234567890123),
+        ("strict_date_optional_time", 2026, "2026-01-01"),
+        ("epoch_millis", 2026, 2026),
+        ("epoch_millis", "0005", 5),
+        ("yyyy-MM-dd||epoch_millis", 2026, 2026),
+        ("date_optional_time||epoch_millis", 999, "0999-01-01"),
+        ("date_optional_time||epoch_millis", "2026-1", "2026-01-01"),
+        ("date", "2026-1-5", "2026-01-05"),
+    ],
+)
+def test_a_number_is_a_year_or_milliseconds_as_the_format_of_the_field_says(site, form, given, value):
+    own = {"type": "date"} | ({} if form is None else {"format": form})
+    mappings = {"site": {"properties": {"at": own}}}
+    document, near = {"body": SAME, "at": given}, [Scope.parse("at:7d")]
+    made = query_document(site.pipeline, site.recipe, document, near, mappings)
+    assert made.values == {"at": [value]}
+
+
+def test_a_number_that_two_indices_read_differently_is_refused(site):
+    forms = {"a": _DEFAULT, "b": "yyyy-MM-dd||epoch_millis"}
+    mappings = {
+        name: {"properties": {"at": {"type": "date", "format": form}}} for name, form in forms.items()
+    }
+    near = [Scope.parse("at:7d")]
+    made = query_document(site.pipeline, site.recipe, {"body": SAME, "at": 20261}, near, mappings)
+    assert made.values == {"at": [20261]}
+    with pytest.raises(ConfigError, match="store it, and give its id"):
+        query_document(site.pipeline, site.recipe, {"body": SAME, "at": 2026}, near, mappings)
 
 
 _SCOPE = {

@@ -126,6 +126,11 @@ WRONG: list[tuple[str, Callable[[Site], object], str]] = [
         lambda s: s.search().search("site", {}, {"window": 5}),
         "options: expected FoldOptions",
     ),
+    (
+        "a body as text beside parameters",
+        lambda s: s.search().search("site", "мост", routing="a"),
+        "expected a search request, an object, got 'мост'",
+    ),
     ("empty options", lambda s: s.search().search("site", {}, {}), "options: expected FoldOptions"),
     ("parameters as text", lambda s: s.search().search("site", {}, params="routing=a"), "params: expected"),
     ("no searches", lambda s: s.search().msearch(None), "searches: expected a list"),

@@ -259,3 +259,16 @@ def test_a_page_that_must_wait_for_others_says_so(site, monkeypatch):
         status, _, text = send("/groups")
     assert status == 503
     assert "try again in a minute" in text
+
+
+def test_two_documents_are_compared_by_the_scopes_of_the_index(tmp_path):
+    host = {"host": {"type": "keyword"}}
+    shinglefold.setup(tmp_path, "site", text=["body"], languages=["en"], properties=host)
+    with shinglefold.open(tmp_path, "site", dedup={"scope": "host"}) as opened:
+        hosts = ("a.org", "b.org", "a.org")
+        opened.index({"id": f"{at}", "body": TEXT, "host": host} for at, host in enumerate(hosts))
+        assert len(opened.search()["hits"]["hits"]) == 2
+        with served(pages_app(opened)) as send:
+            for other, verdict in (("1", (False, "scope")), ("2", (True, "same_text"))):
+                page = json.loads(send("/compare", {"a": "0", "b": other, "format": "json"})[2])["answer"]
+                assert (page["folds"], page["decided_by"]) == verdict

@@ -15,9 +15,8 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, InputError, PermissionDenied, RecipeMismatch
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
-from shinglefold.rerank import FoldedSearch, FoldOptions
+from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
 from shinglefold.rerank.index_fields import (
-    IndexRecipes,
     check_dates,
     check_fields,
     check_scopes,
@@ -25,7 +24,11 @@ from shinglefold.rerank.index_fields import (
     keyword_fields,
     knows,
     named_fields,
+    recipes_changed,
 )
+from shinglefold.rerank.index_knowledge import IndexKnowledge
+from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
+from shinglefold.rerank.similar.candidates import IndexRecipes
 from shinglefold.runtime.recent import RecentlyUsed
 from shinglefold.runtime.sans_io import run
 
@@ -189,6 +192,16 @@ def test_a_field_that_came_with_a_later_document_is_known_at_once(engine, scheme
     assert search.search("pages", body)["dedup"]["groups"] >= 3
 
 
+def test_copies_are_narrowed_by_a_field_that_came_with_a_later_document(engine, scheme):
+    search, options = SimilarSearch(engine, scheme, "near"), SimilarOptions(scope=(Scope("site"),))
+    (hit, *_) = engine.search("pages", BODY)["hits"]["hits"]
+    with pytest.raises(ConfigError, match="'site'"):
+        search.find("pages", hit["_id"], options)
+    assert not engine.bulk([{"_index": "pages", "_id": "new", "_source": {"site": 7}}]).failures
+    engine.refresh("pages")
+    assert search.find("pages", hit["_id"], options).stopped_by == "end_of_results"
+
+
 @pytest.mark.parametrize(
     ("asked", "looked_at"),
     [
@@ -334,17 +347,76 @@ def test_markup_and_declared_languages_make_no_fingerprint_stale(tmp_path, forma
 def test_only_fields_of_types_with_dates_are_read_as_dates():
     kinds = {"a": "date", "b": "long", "c": "keyword", "d": "boolean", "e": "text", "f": "ip"}
     mappings = {"properties": {name: {"type": kind} for name, kind in kinds.items()}}
-    check_dates([mappings, {"properties": {}}], "pages", ["a", "b", "c", "unmapped"])
+    check_dates({"one": mappings, "other": {"properties": {}}}, "pages", ["a", "b", "c", "unmapped"])
     for name in "def":
         with pytest.raises(ConfigError, match=f"'{name}' is of type {kinds[name]}, which has no dates"):
-            check_dates([{"properties": {}}, mappings], "pages", ["a", name])
+            check_dates({"one": {"properties": {}}, "other": mappings}, "pages", ["a", name])
 
 
 def test_a_runtime_field_is_read_as_dates_by_its_own_type():
     mappings = {"properties": {"day": {"type": "text"}}, "runtime": {"day": {"type": "date"}}}
-    check_dates([mappings], "pages", ["day"])
+    check_dates({"pages": mappings}, "pages", ["day"])
     with pytest.raises(ConfigError, match="'day' is of type boolean"):
-        check_dates([mappings | {"runtime": {"day": {"type": "boolean"}}}], "pages", ["day"])
+        check_dates({"pages": mappings | {"runtime": {"day": {"type": "boolean"}}}}, "pages", ["day"])
     keyword = {"properties": {"day": {"type": "date"}}, "runtime": {"day": {"type": "keyword"}}}
     assert keyword_fields([mappings, keyword], ["day", "other"]) == {"day"}
     assert keyword_fields([mappings], ["day"]) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "before", "after"),
+    [
+        ({"representative": "newest:day"}, {"type": "date"}, {"type": "boolean"}),
+        ({"scope": "day:7d"}, {"type": "date"}, {"type": "text"}),
+        ({"scope": "day"}, {"type": "date"}, None),
+        (
+            {"representative": "newest:day.first"},
+            {"properties": {"first": {"type": "date"}}},
+            {"type": "date"},
+        ),
+    ],
+)
+def test_a_field_is_checked_again_if_an_index_of_the_name_has_other_mappings(
+    tmp_path, canonicalizer, wanted, before, after
+):
+    with EmbeddedEngine(tmp_path, canonicalizer) as opened:
+
+        def create(day):
+            made = recipe_mappings(default_recipe(SCHEME))
+            made["properties"] |= {} if day is None else {"day": day}
+            opened.create_index("pages", made, {})
+
+        search, options = FoldedSearch(opened, SCHEME), FoldOptions.parse(wanted)
+        create(before)
+        search.search("pages", BODY, options)
+        opened.delete_index("pages")
+        create(after)
+        recipes_changed()
+        # A request without the field reads the mappings again.
+        search.search("pages", BODY)
+        with pytest.raises(ConfigError, match="day"):
+            search.search("pages", BODY, options)
+
+
+@pytest.mark.parametrize(
+    ("options", "known"),
+    [
+        ({"representative": [{"prefer": {"field": "day", "values": ["05.01.2026"]}}]}, True),
+        ({"representative": ["newest:day"], "scope": "plain"}, True),
+        ({"representative": ["newest:plain", "prefer:plain=2026"], "scope": "plain"}, True),
+        ({"representative": ["prefer:day=05.01.2026", "newest:day"]}, False),
+        ({"representative": ["oldest:day", "shortest_url:day"]}, False),
+        ({"representative": "prefer:day=05.01.2026", "scope": "day:7d"}, False),
+        ({"representative": "newest:day", "scope": "day"}, False),
+        ({"scope": ["day", "day:7d"]}, False),
+    ],
+)
+def test_a_date_with_a_format_is_read_by_its_time_or_as_written(options, known):
+    made = recipe_mappings(default_recipe(SCHEME))
+    made["properties"] |= {"day": {"type": "date", "format": "dd.MM.yyyy"}, "plain": {"type": "date"}}
+    steps = IndexKnowledge(SCHEME, None, None).facts("pages", FoldOptions.parse(options))
+    if known:
+        assert run(steps, lambda _: {"pages": made}).dates <= {"day"}
+        return
+    with pytest.raises(ConfigError, match="'day' is a date with a format: a search reads it either"):
+        run(steps, lambda _: {"pages": made})

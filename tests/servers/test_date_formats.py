@@ -4,9 +4,11 @@ import pytest
 from support.hits import SCHEME, fingerprint_of
 from support.random_pages import spec_of
 
+from shinglefold.api.documents import query_document
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import mappings
+from shinglefold.ingest import Pipeline, default_definition, mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
+from shinglefold.rerank.hits import moment
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
 
 #: Mappings, and what documents have for the first, the fourth and the tenth of January.
@@ -75,6 +77,15 @@ def test_dates_of_any_format_fold_by_their_time(engine, dated, name):
     assert [one.id for one in SimilarSearch(engine).find(dated, "0", options).matches] == ["1"]
 
 
+def test_a_date_is_preferred_as_it_is_written(engine, dated):
+    search, body = FoldedSearch(engine, SCHEME), {"sort": ["number"], "size": 5}
+    prefer = {"prefer": {"field": "german", "values": ["04.01.2026"]}}
+    page = search.search(dated, body, FoldOptions.parse({"representative": [prefer, "newest:basic"]}))
+    assert groups(page) == [["1", "0", "2"]]
+    with pytest.raises(ConfigError, match="'german' is a date with a format"):
+        search.search(dated, body, FoldOptions.parse({"representative": [prefer, "newest:german"]}))
+
+
 @pytest.mark.parametrize("kind", ["keyword", "long"])
 def test_dates_of_a_format_are_not_compared_with_values_of_another_type(engine, dated, shared_index, kind):
     made = mappings(SCHEME)
@@ -115,3 +126,41 @@ def test_copies_from_the_index_keep_the_form_that_the_request_wants(engine, date
     assert (own["_id"], copy["_id"], copy["found_by_query"]) == ("0", "1", False)
     assert (len(copy["fields"]["plain"]), len(own["fields"]["plain"])) == (1, 1)
     assert len(copy["fields"]["plain"][0]) == len(own["fields"]["plain"][0])
+
+
+FORMS = (
+    None,
+    "strict_date_optional_time",
+    "epoch_millis",
+    "epoch_millis||strict_date_optional_time",
+    "date_optional_time||epoch_millis",
+    "yyyy-MM-dd||epoch_millis",
+    "date",
+)
+NUMBERS = (
+    2026, "2026", 1000, 9999, 999, "0005", 20261, "20261", 2026.0, "2026.5", 1767225600000, 1e12, 0,
+    -1, -12345678901, "2026-01", "2026-1-5", "2026-01-05",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_years_and_milliseconds_of_new_documents_are_read_as_the_server_reads_them(
+    engine, shared_index, canonicalizer, form
+):
+    pipeline = Pipeline.from_json(default_definition(), SCHEME, canonicalizer)
+    made = mappings(SCHEME)
+    made["properties"]["day"] = {"type": "date"} | ({} if form is None else {"format": form})
+    index = shared_index(made, {"number_of_shards": 1, "number_of_replicas": 0})
+    engine.bulk({"_index": index, "_id": str(at), "_source": {"day": day}} for at, day in enumerate(NUMBERS))
+    engine.refresh(index)
+    hits = engine.search(index, {"size": len(NUMBERS), "sort": ["day"]})["hits"]["hits"]
+    assert len(hits) > 4
+    for hit in hits:
+        day, (milliseconds,) = hit["_source"]["day"], hit["sort"]
+        document = {"title": "Bridge closed for repair", "day": day}
+        near = [Scope.parse("day:7d")]
+        query = query_document(pipeline, pipeline.recipe("_dedup"), document, near, {index: made})
+        when = moment(query.values["day"][0])
+        # Python knows the years 1 to 9999.
+        known = -62135596800000 <= milliseconds < 253402300800000
+        assert when == (milliseconds / 1000 if known else None), (day, form)

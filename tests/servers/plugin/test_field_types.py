@@ -142,7 +142,13 @@ def test_a_date_that_folding_can_not_read_alike_is_refused(server, engine, typed
     engine.create_index(name, made, {"number_of_shards": 1, "number_of_replicas": 0})
     newest = {"sort": ["number"], "ext": {"dedup": {"representative": "newest:by_day"}}}
     shown = {**newest, "explain": True, "docvalue_fields": ["by_day"]}
-    cases = ((f"{typed[1]},{name}", newest, "no date in"), (typed[1], shown, r"a format of \[by_day\]"))
+    policies = ["prefer:by_day=05/01/2026", "newest:by_day"]
+    twice = {"sort": ["number"], "ext": {"dedup": {"representative": policies}}}
+    cases = (
+        (f"{typed[1]},{name}", newest, "no date in"),
+        (typed[1], shown, r"a format of \[by_day\]"),
+        (typed[1], twice, "by_day.* is a date with a format: a search reads it either"),
+    )
     try:
         for index, body, told in cases:
             with pytest.raises(HTTPError, match=f"400.*{told}"):

@@ -148,8 +148,23 @@ final class RequestCheck {
                         + "another, so that its dates can't be compared; map it alike, or search the indices one by one"
                 );
             }
+            if (writtenFields(options).anyMatch(name::equals)) {
+                throw new IllegalArgumentException(
+                    "ext.dedup: [" + name + "] is a date with a format: a search reads it either by its time (newest, "
+                        + "oldest, within) or as it is written (prefer, scope). Leave one out, or map a multi-field of "
+                        + "the same format for it"
+                );
+            }
         }
         return found;
+    }
+
+    /** Returns the fields whose values are compared as they are written. */
+    private static Stream<String> writtenFields(FoldOptions options) {
+        return Stream.concat(
+            options.scopes().stream().filter(one -> one.within() == null).map(FoldOptions.Scope::field),
+            options.policies().stream().filter(one -> !BY_DATE.contains(one.name())).map(Policy::field)
+        );
     }
 
     /** Returns the fields whose values are read as dates. */

@@ -35,6 +35,22 @@ public class MappingTest {
     }
 
     @Test
+    public void aDateWithAFormatIsReadByItsTimeOrAsItIsWritten() throws Exception {
+        for (Object scope : List.of("plain", "other")) {
+            FoldOptions fine = OptionsParser.parse(Map.of("representative", List.of("newest:day", "prefer:plain=1"), "scope", scope));
+            assertEquals(Set.of("day"), RequestCheck.isoDates(fine, List.of(mapping())));
+        }
+        for (Map<String, Object> both : List.<Map<String, Object>>of(
+            Map.of("representative", List.of("prefer:day=2026/01/05", "newest:day")),
+            Map.of("representative", "oldest:day", "scope", "day"),
+            Map.of("scope", List.of("near", "near:1d"))
+        )) {
+            FoldOptions options = OptionsParser.parse(both);
+            assertThrows(IllegalArgumentException.class, () -> RequestCheck.isoDates(options, List.of(mapping())));
+        }
+    }
+
+    @Test
     public void fieldsOfTypesWithoutDatesAreRefusedAsDates() throws Exception {
         for (String name : List.of("day", "nanos", "alias", "number", "text.raw", "none", "_seq_no")) {
             FoldOptions fine = OptionsParser.parse(Map.of("representative", "newest:" + name, "scope", "range"));
