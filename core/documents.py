@@ -259,16 +259,6 @@ def get(document: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - JSON
     return value
 
 
-def shown_value(value: object) -> str:
-    """Return a value of a field for a reader: several values are joined, a missing one is ""."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list | tuple):
-        return ", ".join(filter(None, map(shown_value, value)))
-    missing = value is None or value is MISSING
-    return "" if missing else json.dumps(value, ensure_ascii=False, default=str)
-
-
 def put(document: Mapping[str, Any], path: str, value: object) -> Document:
     """Return a copy of the document with a value at a path; missing objects along the path are created.
 

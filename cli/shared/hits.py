@@ -10,7 +10,7 @@ from shinglefold.cli.shared.definitions import Function, options
 from shinglefold.cli.shared.next_commands import repeat_command
 from shinglefold.cli.shared.output import printable
 from shinglefold.cli.shared.pairs import FOLDED_BY
-from shinglefold.documents import shown_value
+from shinglefold.documents import as_text, items
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,6 +74,11 @@ def title_of(hit: Hit) -> str:
 def place_of(hit: Hit) -> str:
     """Return the URL of a hit, else its id."""
     return printable(_value(hit, "url") or hit["_id"])
+
+
+def shown_value(value: object) -> str:
+    """Return the value of a field for a reader: several are joined, a missing one is ""."""
+    return ", ".join(filter(None, map(as_text, items(value))))
 
 
 def host_of(hit: Hit) -> str:

@@ -20,11 +20,11 @@ from shinglefold.cli.shared.definitions import (
     preset_option,
     workers_option,
 )
+from shinglefold.cli.shared.hits import shown_value
 from shinglefold.cli.shared.next_commands import repeat_command
 from shinglefold.cli.shared.output import ProgressPace, printable, progress_bar, remark, warn
 from shinglefold.cli.shared.run_summary import NO_DOCUMENTS, lacks_text, named_language_field, text_warnings
 from shinglefold.cli.shared.sources import make_read_options, page_prefixes, reading_notes, reading_options
-from shinglefold.documents import shown_value
 from shinglefold.errors import ConfigError, InputError, OutputError, is_full, suggest
 from shinglefold.model.profiles import PROFILES, profile_of
 
