@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, SchemeMismatch, nearest
@@ -16,6 +15,9 @@ from shinglefold.model.scheme import PRESETS, CanonOptions, LanguageRef, Scheme
 from shinglefold.model.values import Token
 from shinglefold.options.validation import check_choice, check_str
 from shinglefold.registry import references
+
+if TYPE_CHECKING:
+    from shinglefold.canon import Canonicalizer
 
 #: The most fields that a list may name.
 MOST_NAMES = 100
@@ -131,7 +133,7 @@ def _searched(scheme: Scheme) -> list[LanguageRef]:
     ]
 
 
-def search_canonicalizer(scheme: Scheme, known: Canonicalizer | None = None) -> Canonicalizer:
+def search_canonicalizer(scheme: Scheme, known: "Canonicalizer | None" = None) -> "Canonicalizer":
     """Return the canonicalizer whose words an embedded index is searched by.
 
     It keeps the lemmas of the scheme and drops no function words, so that phrases are found as written.
@@ -140,6 +142,9 @@ def search_canonicalizer(scheme: Scheme, known: Canonicalizer | None = None) -> 
         known: the canonicalizer of the fingerprints. It is returned if its words are the same, because a
             second one would look up every form again.
     """
+    # Imported here: what only reads a recipe analyses no text.
+    from shinglefold.canon import Canonicalizer
+
     searched = _searched(scheme)
     return known if known is not None and known.references == tuple(searched) else Canonicalizer(searched)
 
@@ -159,7 +164,7 @@ class MissingWords:
         raise copy(self._error)
 
 
-def words_of_index(scheme: Scheme) -> Canonicalizer | MissingWords:
+def words_of_index(scheme: Scheme) -> "Canonicalizer | MissingWords":
     """Return the canonicalizer for the words of an embedded index; see ``search_canonicalizer``.
 
     Stored fingerprints are compared without it, so another version of a language is no error yet.

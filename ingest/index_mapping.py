@@ -7,7 +7,6 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, IndexExists, PermissionDenied, suggest
-from shinglefold.ingest.pipeline.pipeline import default_definition
 from shinglefold.model.recipe import (
     FIELD,
     META_KEY,
@@ -51,6 +50,9 @@ def default_recipe(scheme: Scheme, field: str = FIELD, fields: Sequence[str] = T
         field: the fingerprint field; may be a dotted path.
         fields: the fields whose texts are fingerprinted.
     """
+    # Imported here: statistics and deletions read mappings, and make no pipeline.
+    from shinglefold.ingest.pipeline.pipeline import default_definition
+
     definition = comparable(default_definition(field, fields))
     return Recipe(checked_scheme(scheme), definition, field, tuple(fields))
 

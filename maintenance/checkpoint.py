@@ -35,28 +35,36 @@ class Checkpoint:
         if self.path is None:
             return None
         try:
-            text = self.path.read_text("utf-8")
+            content = self.path.read_bytes()
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
-            raise self._unreadable(error) from error
+        except OSError as error:
+            raise InputError(
+                f"cannot read the checkpoint {self.path}: {reason_of(error)}; name another file"
+            ) from error
         try:
-            found = json.loads(text)
-            if found["format"] != _FORMAT:
-                raise InputError(f"format {found['format']!r}, this version reads {_FORMAT}")
+            found = json.loads(content)
+            version, job, state = found["format"], dict(found["job"]), found["state"]
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise InputError(
+                f"{self.path} holds something else than a checkpoint: name another file"
+            ) from error
+        if version != _FORMAT:
+            raise self._useless(f"has format {version!r}, and this version reads {_FORMAT}")
+        if job != self.job:
             differences = [
-                f"{name} {found['job'].get(name)!r}, not {value!r}"
+                f"{name} {job.get(name)!r}, not {value!r}"
                 for name, value in self.job.items()
-                if found["job"].get(name) != value
+                if job.get(name) != value
             ]
-            if found["job"] == self.job:
-                return parse(found["state"])
-        except (KeyError, TypeError, ValueError, AttributeError, OSError, InputError) as error:
-            raise self._unreadable(error) from error
-        raise ConfigError(
-            f"the checkpoint {self.path} is of another {self.kind} ({'; '.join(differences)}): finish that "
-            "one, delete the file, or give this one a checkpoint of its own"
-        )
+            raise ConfigError(
+                f"the checkpoint {self.path} is of another {self.kind} ({'; '.join(differences)}): finish "
+                "that one, delete the file, or give this one a checkpoint of its own"
+            )
+        try:
+            return parse(state)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise self._useless("is damaged") from error
 
     def save(self, state: Mapping[str, Any]) -> None:
         """Replace the file atomically: a reader sees the old state or the new one.
@@ -72,11 +80,8 @@ class Checkpoint:
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 
-    def _unreadable(self, error: Exception) -> InputError:
-        return InputError(
-            f"cannot read the checkpoint {self.path}: {reason_of(error)}; name another "
-            "file, or delete it to start from the beginning, if it is one"
-        )
+    def _useless(self, why: str) -> InputError:
+        return InputError(f"the checkpoint {self.path} {why}: delete it to start from the beginning")
 
 
 def replace_lines(path: Path, lines: Iterable[str]) -> None:

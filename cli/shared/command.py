@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -92,6 +92,10 @@ class Invocation:
         """Return a builder of commands for messages, with ``--engine`` and ``--config`` of this one."""
 
         return Hints(self.engine, self.config)
+
+    def write_summary(self, summary: Mapping[str, Any], indent: int | None = 2) -> None:
+        """Write a summary as JSON, with the options in force in the commands of its messages."""
+        write_json(self.hints().complete_json(summary), indent)
 
 
 class _WithExamples(click.Command):

@@ -10,6 +10,7 @@ from shinglefold.cli.shared.definitions import Function, options
 from shinglefold.cli.shared.next_commands import repeat_command
 from shinglefold.cli.shared.output import printable
 from shinglefold.cli.shared.pairs import FOLDED_BY
+from shinglefold.documents import as_text, items
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,12 +68,26 @@ def why_line(reason: Hit) -> str:
 
 def title_of(hit: Hit) -> str:
     """Return the title of a hit, or its id."""
-    return printable((hit.get("_source") or {}).get("title") or hit["_id"])
+    return printable(_value(hit, "title") or hit["_id"])
 
 
 def place_of(hit: Hit) -> str:
     """Return the URL of a hit, else its id."""
-    return printable((hit.get("_source") or {}).get("url") or hit["_id"])
+    return printable(_value(hit, "url") or hit["_id"])
+
+
+def shown_value(value: object) -> str:
+    """Return the value of a field for a reader: several are joined, a missing one is ""."""
+    return ", ".join(filter(None, map(as_text, items(value))))
+
+
+def host_of(hit: Hit) -> str:
+    """Return the host of a hit, else its id."""
+    return printable(_value(hit, "host") or hit["_id"])
+
+
+def _value(hit: Hit, field: str) -> str:
+    return shown_value((hit.get("_source") or {}).get(field))
 
 
 def folded_count(hit: Hit) -> int:
@@ -178,16 +193,16 @@ def _marked(console: "Console", text: str, style: str = "") -> "Text":
 
 
 def _name(hit: Hit) -> str:
-    host = (hit.get("_source") or {}).get("host")
+    host = _value(hit, "host")
     return printable(f"{hit['_id']} ({host})" if host else hit["_id"])
 
 
 def _print_hit(console: "Console", place: int, hit: Hit) -> None:
     score = f"  ({hit['_score']:.2f})" if hit.get("_score") is not None else ""
     shown = dict(hit.get("highlight") or {})
-    titles = shown.pop("title", None) or [title_of(hit)]
-    console.print(_marked(console, f"{place:>2}. {titles[0]}{score}", style="bold"))
-    if place_of(hit) != titles[0]:
+    title = ", ".join(shown.pop("title", None) or [title_of(hit)])
+    console.print(_marked(console, f"{place:>2}. {title}{score}", style="bold"))
+    if place_of(hit) != title:
         console.print(f"    {place_of(hit)}", style="green")
     snippet = " … ".join(part for parts in shown.values() for part in parts)
     if snippet:
@@ -245,8 +260,9 @@ def page_options(what: str, least: int) -> Callable[[Function], Function]:
 
 def print_found(console: "Console", place: int, name: str, source: Mapping[str, Any], remark: str) -> None:
     """Print the title of a document, and below it its URL, its name, and a remark."""
-    console.print(f"{place}. {printable(source.get('title') or name)}", soft_wrap=True, style="bold")
-    named = [source.get("url"), name if source.get("title") else ""]
+    title, url = shown_value(source.get("title")), shown_value(source.get("url"))
+    console.print(f"{place}. {printable(title or name)}", soft_wrap=True, style="bold")
+    named = [url, name if title else ""]
     console.print(f"   {printable('  '.join([one for one in [*named, remark] if one]))}", soft_wrap=True)
 
 

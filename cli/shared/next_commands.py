@@ -9,6 +9,21 @@ from shinglefold.errors import Value, chain, complete_commands, line, option
 
 __all__ = ["Hints", "chain", "repeat_command"]
 _ENGINE = "--engine"
+#: The keys of summaries that hold messages; all others hold names, ids and counts.
+_MESSAGES = frozenset(
+    {
+        "mapping",
+        "notes",
+        "obstacles",
+        "problem",
+        "problems",
+        "reason",
+        "reasons",
+        "remarks",
+        "stopped",
+        "warnings",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +50,31 @@ class Hints:
 
     def complete_json(self, value: Any) -> Any:  # noqa: ANN401 - JSON
         """Return a summary as JSON whose messages have the commands that ``complete`` makes."""
+        if isinstance(value, list | tuple):
+            return [self.complete_json(one) for one in value]
+        if not isinstance(value, Mapping):
+            return value
+        return {
+            name: self._messages(one) if name in _MESSAGES else self._items(one)
+            for name, one in value.items()
+        }
+
+    def _items(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+        """Complete the messages of each item of a list; an object below a key is a user's, not ours."""
+        return self.complete_json(value) if isinstance(value, list | tuple) else value
+
+    def _messages(self, value: Any) -> Any:  # noqa: ANN401 - JSON
         if isinstance(value, str):
             return self.complete(value)
-        if isinstance(value, Mapping):
-            return {self.complete(name): self.complete_json(one) for name, one in value.items()}
-        return [self.complete_json(one) for one in value] if isinstance(value, list | tuple) else value
+        if isinstance(value, list | tuple):
+            return [self._messages(one) for one in value]
+        if not isinstance(value, Mapping):
+            return value
+        # Messages are counted ({reason: count}), or belong to a name ({name: messages}).
+        return {
+            self.complete(name) if isinstance(one, int) else name: self._messages(one)
+            for name, one in value.items()
+        }
 
     def _complete(self, words: list[str]) -> list[str]:
         place = words.index("--") if "--" in words else len(words)

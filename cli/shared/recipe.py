@@ -179,6 +179,12 @@ def no_such_index(engine: Engine, target: Target, *, groups: bool = False, remed
     return missing_index(engine, target.index, remedy, without_secrets(target.where))
 
 
+def no_index_fits(target: Target) -> IndexMissing:
+    """Return the error for a pattern that is the name of no index."""
+    where, every = without_secrets(target.where), target.hints.command("stats")
+    return IndexMissing(f"no index fits {target.index!r} in {where}; this lists all: {every}")
+
+
 def is_set_up(target: Target) -> bool:
     """Return whether the index exists.
 
@@ -232,9 +238,7 @@ def one_recipe(found: Mapping[str, JSON], target: Target) -> Recipe:
         ConfigError: one of them has no recipe, or they have different ones.
     """
     if not found:
-        raise IndexMissing(
-            f"no index fits {target.index!r} in {without_secrets(target.where)}; check the name"
-        )
+        raise no_index_fits(target)
 
     def not_set_up(name: str) -> str:
         return missing_recipe(found[name], name, target.hints.command)

@@ -18,6 +18,7 @@ from shinglefold.errors import ConfigError, InputError, ProcessorError, UnknownL
 
 if TYPE_CHECKING:
     from shinglefold.contracts.engine import Document
+    from shinglefold.ingest import Pipeline
     from shinglefold.ingest.readers.record import ReadOptions, Record
     from shinglefold.model.recipe import Recipe
     from shinglefold.model.scheme import Scheme
@@ -273,11 +274,14 @@ def read_text(path: str, kind: str, encoding: str = "") -> str:
     return _plain(path, kind, _only_document(path, kind, encoding))
 
 
-def text_as_indexed(path: str, kind: str, encoding: str, recipe: "Recipe") -> str:
+def text_as_indexed(path: str, kind: str, encoding: str, recipe: "Recipe") -> tuple[str, str | None]:
     """Return the text that an index would make the fingerprint of a file or of standard input from.
 
     An HTML page and a document go through the pipeline of the index, so that the file of a stored one equals
     it. If they lack the fields that the index reads, the text is that of ``read_text``.
+
+    Returns:
+        The text, and the language that the document declares in the field that the index reads; None without.
 
     Raises:
         InputError: it can't be read.
@@ -285,9 +289,9 @@ def text_as_indexed(path: str, kind: str, encoding: str, recipe: "Recipe") -> st
     from shinglefold.ingest import Pipeline, default_definition
 
     document = _only_document(path, kind, encoding)
-    if _kind(path, kind) == "text":
-        return _plain(path, kind, document)
     pipeline = Pipeline.from_json(recipe.pipeline or default_definition(recipe.field), recipe.scheme)
+    if _kind(path, kind) == "text":
+        return _plain(path, kind, document), _declared(document, pipeline)
     (outcome,) = pipeline.run([document])
     lacking = outcome.document is None or not any(
         _joined_text(path, outcome.document, [name])
@@ -295,8 +299,17 @@ def text_as_indexed(path: str, kind: str, encoding: str, recipe: "Recipe") -> st
         if name != "title" or recipe.fields == (name,)
     )
     if outcome.document is None or lacking:
-        return _plain(path, kind, document)
-    return _joined_text(path, outcome.document, recipe.fields)
+        return _plain(path, kind, document), _declared(document, pipeline)
+    return _joined_text(path, outcome.document, recipe.fields), _declared(outcome.document, pipeline)
+
+
+def _declared(document: "Document", pipeline: "Pipeline") -> str | None:
+    """Return the language in which the pipeline signs a document; None if it is chosen word by word."""
+    from shinglefold.ingest.processors.texts import Supershingle, declared_language
+
+    signing = [step.processor for step in pipeline.steps if isinstance(step.processor, Supershingle)]
+    found = [declared_language(document, one.language_field, one.language, pipeline.tools) for one in signing]
+    return found[0] if found else None
 
 
 def _plain(path: str, kind: str, document: "Document") -> str:
@@ -304,10 +317,21 @@ def _plain(path: str, kind: str, document: "Document") -> str:
         return _joined_text(path, document, ["body"])
     from shinglefold.model.recipe import TEXTS
 
-    found = _joined_text(path, document, TEXTS)
+    # A text needs no pipeline that joins its values.
+    found = _joined_text(path, {**document, **_joined_lists(document, TEXTS)}, TEXTS)
     if not found.strip():
         raise InputError(f"{path}: its document has no text in {' or '.join(TEXTS)}; give another file")
     return found
+
+
+def _joined_lists(document: "Document", fields: Sequence[str]) -> dict[str, str]:
+    """Return the fields that are lists of texts, each as one text."""
+    lists = {name: document[name] for name in fields if isinstance(document.get(name), list)}
+    return {
+        name: "\n".join(several)
+        for name, several in lists.items()
+        if all(isinstance(one, str) for one in several)
+    }
 
 
 def _joined_text(path: str, document: "Document", fields: Sequence[str]) -> str:

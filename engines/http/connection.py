@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
-from shinglefold.errors import ConfigError, nearest
+from shinglefold.errors import ConfigError, nearest, reason_of
 from shinglefold.options.validation import (
     check_bool,
     check_choice,
@@ -344,10 +344,17 @@ def _parse(name: str, text: str) -> object:
 
 
 def _secret(name: str, path: object) -> str:
+    # Editors of Windows begin a file with a byte-order mark.
     try:
-        return Path(str(path)).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{name} {path}: {type(error).__name__}; make it readable") from error
+        secret = Path(str(path)).read_text("utf-8-sig").strip()
+    except OSError as error:
+        raise ConfigError(f"cannot read {name} {path}: {reason_of(error)}; make it readable") from error
+    except UnicodeDecodeError:
+        # The error would quote the secret.
+        raise ConfigError(f"{name} {path} is not in UTF-8: save it so") from None
+    if not secret:
+        raise ConfigError(f"{name} {path} is empty: write the secret into it")
+    return secret
 
 
 _KINDS = field_types(Connection, "urls")

@@ -137,7 +137,9 @@ def _prepare(languages: Sequence[str] | None) -> None:
     with suppress(Exception):
         scheme = make_scheme(codes=codes_with_any(languages))
         index = SignedIndex("", Pipeline.from_json(default_definition(FIELD), scheme).recipe(FIELD), None, "")
-        documents = [(None, article) for article in articles()]
+        # One of each kind loads what signing needs, as all of them would in twice the time.
+        each = {(article["lang"], article["format"]): article for article in articles()}
+        documents = [(None, article) for article in each.values()]
         index.sign(documents)
         threading.Thread(target=_load_compiled_code, args=(index, documents), daemon=True).start()
     keep_loaded()

@@ -200,8 +200,15 @@ class PlanJournal:
     def _resume_point(self, saved: Mapping[str, Any]) -> ResumePoint:
         assert self.path is not None
         passes, done = saved["passes"], saved["done"]
-        changes = _changes(self._plan_file(self.path), passes)[done:]
-        return ResumePoint(changes, done, passes, RegroupCounts(**saved["counts"]))
+        plan = self._plan_file(self.path)
+        try:
+            changes = _changes(plan, passes)
+        except (OSError, KeyError, TypeError, ValueError, StopIteration) as error:
+            raise InputError(
+                f"{plan}, the plan of the checkpoint {self.path}, is missing or damaged: delete the "
+                "checkpoint to start from the beginning"
+            ) from error
+        return ResumePoint(changes[done:], done, passes, RegroupCounts(**saved["counts"]))
 
     def _check_plan_file(self) -> None:
         """Raise ``InputError`` if another file has the name of the plan, because it would be replaced."""
@@ -221,11 +228,11 @@ class PlanJournal:
     @property
     def verdicts(self) -> Path | None:
         """The file of text verdicts next to the checkpoint (``….texts``)."""
-        return None if self.path is None else self.path.with_name(f"{self.path.name}.texts")
+        return None if self.path is None else Path(f"{self.path}.texts")
 
     @staticmethod
     def _plan_file(path: Path) -> Path:
-        return path.with_name(f"{path.name}.plan")
+        return Path(f"{path}.plan")
 
 
 def _line(change: GroupChange) -> str:

@@ -5,12 +5,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
 from msgspec.json import decode
 
 from shinglefold.canon import strip_html
-from shinglefold.canon.facts import WordClass, facts_of
 from shinglefold.canon.html import main_markup
 from shinglefold.canon.segmentation import Cuttable, join
 from shinglefold.contracts.engine import Document
@@ -28,7 +27,7 @@ from shinglefold.model.values import Fingerprint
 from shinglefold.options.validation import check_strings
 
 #: The classes of words that ``never_differ`` may name.
-WORD_CLASSES: tuple[str, ...] = get_args(WordClass)
+WORD_CLASSES = ("letters", "names", "numbers")
 #: Names a field that has the name of a class of words, as on the servers.
 _SOURCE = "_source."
 _MOST = 100
@@ -71,6 +70,9 @@ class NeverDiffer:
         """Return the facts of documents as a fingerprint stores them; None if nothing is named."""
         if not self:
             return None
+        # Imported here: few indices have facts, and their expressions take 20 ms to compile.
+        from shinglefold.canon.facts import facts_of
+
         stated = [
             [f"{name}={_joined(values_at(document, name))}" for name in self.fields] for document in documents
         ]

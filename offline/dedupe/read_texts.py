@@ -39,6 +39,8 @@ from shinglefold.offline.sign.tasks import (
     source_tasks,
 )
 
+#: The most values of a field that are shown.
+_VALUES = 20
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -100,8 +102,11 @@ class TextReader:
         if not self._shown:
             return
         for line, language in zip(lines, made.languages, strict=True):
-            values = {name: found[0] for name in self._shown if (found := values_at(line.document, name))}
-            short = {name: shorten(one) if isinstance(one, str) else one for name, one in values.items()}
+            short = {
+                name: [shorten(one) if isinstance(one, str) else one for one in found[:_VALUES]]
+                for name in self._shown
+                if (found := values_at(line.document, name))
+            }
             yield json.dumps([language, short], default=str).encode()
 
     def _seen(self, lines: Sequence[ParsedLine]) -> FieldWatch:

@@ -366,3 +366,14 @@ def test_json_tells_places_and_words():
     assert told["a"]["differing"] == [{"start": 12, "end": 18, "text": "hungry"}]
     assert told["b"] == {"start": 0, "end": len(b), "text": b, "differing": []}
     assert told["equal_tokens"] == 6
+
+
+def test_a_list_of_titles_is_joined_as_a_comparison_has_no_pipeline(run):
+    for name, title in (("list", ["News of", "the day"]), ("text", "News of\nthe day")):
+        Path(f"{name}.json").write_text(json.dumps({"title": title, "body": A}))
+    ran = run("compare", "list.json", "text.json", "--json")
+    assert (ran.code, ran.json()["same_text"]) == (0, True)
+    Path("nested.json").write_text(json.dumps({"title": [["News"]], "body": A}))
+    ran = run("compare", "nested.json", "text.json")
+    assert ran.code == 1
+    assert ran.err == "error: nested.json: field [title] is a list, expected text; give another file\n"

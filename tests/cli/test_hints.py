@@ -254,7 +254,7 @@ def test_the_commands_in_json_are_those_of_the_text(run, elsewhere):
 
 def test_a_run_that_the_index_ends_shows_the_whole_command(capsys):
     ended = Summary("pages", "sf3", 2, 1, 0, 0, stopped="the index is gone: `shinglefold setup pages`")
-    _report(Invocation(json=True), ended, Hints("a folder"), "", ())
+    _report(Invocation(json=True, engine="a folder"), ended, "", ())
     assert json.loads(capsys.readouterr().out)["stopped"] == (
         "the index is gone: shinglefold setup pages --engine 'a folder'"
     )
@@ -262,6 +262,27 @@ def test_a_run_that_the_index_ends_shows_the_whole_command(capsys):
 
 def test_a_quotation_that_is_no_command_stays_as_it_is():
     quoted = "failed to parse: '`shinglefold it's`'; `shinglefold stats`"
-    assert Hints("a folder").complete_json({quoted: [quoted]}) == {
-        (told := "failed to parse: '`shinglefold it's`'; shinglefold stats --engine 'a folder'"): [told]
+    told = "failed to parse: '`shinglefold it's`'; shinglefold stats --engine 'a folder'"
+    assert Hints("a folder").complete_json({"notes": [quoted], "reasons": {quoted: 1}}) == {
+        "notes": [told],
+        "reasons": {told: 1},
+    }
+
+
+def test_ids_of_a_summary_stay_as_they_are_even_if_they_look_like_a_command(run):
+    named = "`shinglefold stats`"
+    Path("one.jsonl").write_text(json.dumps({"id": named, "body": "a bridge across the river " * 4}) + "\n")
+    assert run("index", "one.jsonl", "--workers", 1).code == 0
+    deleted = run("delete", "pages", "--id", named, "--dry-run", "--json")
+    assert deleted.json()["ids"] == [named]
+    ours = {
+        "problems": {named: [named]},
+        "listed": {named: [named]},
+        "failures": [{"reason": named, "id": named}],
+    }
+    whole = "shinglefold stats --engine here"
+    assert Hints("here").complete_json(ours) == {
+        "problems": {named: [whole]},
+        "listed": {named: [named]},
+        "failures": [{"reason": whole, "id": named}],
     }

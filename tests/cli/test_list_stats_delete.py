@@ -46,7 +46,24 @@ def test_indices_are_listed_with_documents_signed_share_size_and_scheme(run, sit
     assert (told["documents"], told["fingerprints"], told["signed"]) == (3, 3, 2)
     assert told["bytes"] > 0
     assert told["scheme"] in row
-    assert run("stats", "x*").out.startswith("no index fits")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["stats", "x*"], ["report", "x*"], ["doctor", "x*"], ["backfill", "x*"], ["regroup", "x*"],
+        ["serve", "x*"], ["setup", "x*"], ["search", "a", "--index", "x*"], ["similar", "1", "--index", "x*"],
+        ["matches", "--text", "a", "--index", "x*"], ["compare", "1", "2", "--index", "x*"],
+    ],
+    ids=lambda arguments: arguments[0],
+)  # fmt: skip
+def test_a_pattern_that_no_index_fits_is_a_missing_index_for_every_command(run, site, arguments):
+    ran = run(*arguments, "--json")
+    assert ran.code == 1
+    error = ran.json()["error"]
+    assert (error["type"], error["exit_code"]) == ("IndexMissing", 1)
+    assert error["message"].startswith("no index fits 'x*'")
+    assert "this lists all: shinglefold stats" in error["message"]
 
 
 def test_statistics_tell_who_has_no_number_of_a_group_and_how_to_number_them(run, site):

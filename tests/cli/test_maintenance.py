@@ -36,6 +36,21 @@ def spoil(index: str) -> None:
         assert not engine.bulk({"_op_type": "update", "_index": index, **one} for one in other).failures
 
 
+@pytest.mark.parametrize("command", ["backfill", "regroup"])
+@pytest.mark.parametrize("held", ['{"title": "a page"}', "[1, 2]", "words", ""])
+def test_a_file_that_is_no_checkpoint_is_refused_and_stays(run, site, tmp_path, command, held):
+    assert run("setup", site, "--groups").code == 0
+    other = tmp_path / "other.json"
+    other.write_text(held)
+    refused = run(command, site, "--checkpoint", other)
+    assert refused.code == 1
+    assert refused.err == f"error: {other} holds something else than a checkpoint: name another file\n"
+    assert other.read_text() == held
+    folder = run(command, site, "--checkpoint", ".")
+    assert folder.code == 1
+    assert folder.err == "error: cannot read the checkpoint .: Is a directory; name another file\n"
+
+
 def test_doctor_finds_what_backfill_mends(run, site):
     well = run("doctor", site, "--workers", 1)
     assert (well.code, well.out.splitlines()[-1]) == (0, "all is well")

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.maintenance import pages
@@ -72,3 +73,24 @@ def test_a_language_installed_later_changes_nothing_about_an_index(installed: Pa
     assert (after["scheme"], after["findings"]) == (made["scheme"], {"sound": 10})
     new = json.loads(run("index", "-", "--index", "new", "--json", path=installed, stdin=lines).stdout)
     assert new["scheme"] != made["scheme"]
+
+
+@pytest.mark.parametrize("field", ["lang", "code"])
+def test_the_file_of_a_stored_document_is_read_in_the_language_that_it_declares(installed: Path, field: str):
+    def shingle(*arguments: str) -> Any:
+        done = run(*arguments, path=installed)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    words = "closed bridges and flooded streets kept buses waiting while rivers were rising above walls"
+    Path("one.jsonl").write_text(json.dumps({"id": "1", "body": words, field: "la"}))
+    steps = [{"supershingle": {"fields": ["body"], "target_field": "_dedup", "language_field": field}}]
+    Path("pipeline.json").write_text(json.dumps({"processors": steps}))
+    made = ("--pipeline", "pipeline.json", "--passages", "--workers", "1", "--json")
+    assert shingle("index", "one.jsonl", *made)["languages"] == {"la": 1}
+    (match,) = shingle("similar", "one.jsonl", "--json")["matches"]
+    assert (match["same_text"], match["resemblance"]) == (True, 1)
+    assert not shingle("similar", "one.jsonl", "--language", "en", "--json")["matches"]
+    if field == "lang":
+        (match,) = shingle("matches", "one.jsonl", "--json")["matches"]
+        assert match["share"] == 1

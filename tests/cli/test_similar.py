@@ -1,6 +1,7 @@
 """similar and matches: copies of a text, and of its parts, found anywhere in an index."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -200,3 +201,23 @@ def test_misuse_is_told(run, library):
     for nothing in ("", " "):
         told = run("matches", "--text", nothing, "--index", "lib")
         assert (told.code, "there is no text" in told.err) == (2, True)
+
+
+def test_several_titles_are_shown_joined(run):
+    body = "The old bridge across the river is closed until Monday because the water rises every day"
+    several = {"title": ["One", "Two"], "url": ["http://a.org", "http://b.org"], "host": ["a.org", "b.org"]}
+    Path("two.jsonl").write_text("".join(json.dumps({"id": n, "body": body, **several}) + "\n" for n in "ab"))
+    named = ("--field", "body", "--workers", 1)
+    assert run("index", "two.jsonl", *named, "--passages", "--groups").code == 0
+    shown = {
+        "search": run("search", "bridge", "--show-duplicates"),
+        "similar": run("similar", "a"),
+        "matches": run("matches", "--text", body),
+        "groups": run("groups", "two.jsonl", "--titles", *named),
+        "report": run("report", "pages"),
+        "report of files": run("report", "two.jsonl", *named),
+    }
+    for command, ran in shown.items():
+        assert (ran.code, "One, Two" in ran.out, "['" in ran.out) == (0, True, False), command
+    assert "(a.org, b.org)" in run("search", "bridge").out
+    assert "http://a.org, http://b.org" in shown["search"].out

@@ -70,6 +70,16 @@ def test_a_search_needs_neither_parsers_nor_aligners_nor_all_of_nltk(engine_fold
     }
 
 
+def test_statistics_analyse_no_text(engine_folder):
+    for named in ([], ["pages"]):
+        found = loaded(_COMMAND, "stats", *named, "--engine", engine_folder)
+        rooms = {f"shinglefold.{name}" for name in ("canon", "ingest.pipeline", "plugins", "sketch")}
+        assert not found & {
+            *rooms,
+            *("asyncio", "multiprocessing", "selectolax"),
+        }
+
+
 def test_words_of_a_language_load_its_dictionary_only(engine_folder):
     russian = loaded(_COMMAND, "search", "ремонт", "--engine", engine_folder)
     assert "pymorphy3" in russian

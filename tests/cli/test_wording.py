@@ -78,7 +78,8 @@ def test_a_pattern_that_no_index_fits_leads_to_all_of_them(run):
     Path("a.jsonl").write_text(f'{{"id": "1", "body": "{_TEXT}"}}\n')
     assert run("index", "a.jsonl", "--engine", "my folder", "--workers", 1).code == 0
     ran = run("stats", "x*", "--engine", "my folder")
-    assert ran.out == "no index fits 'x*'; this lists all: shinglefold stats --engine 'my folder'\n"
+    said = "no index fits 'x*' in my folder; this lists all: shinglefold stats --engine 'my folder'"
+    assert (ran.code, ran.err) == (1, f"error: {said}\n")
     assert run("stats", "--engine", "my folder").code == 0
 
 

@@ -286,7 +286,20 @@ def test_a_checkpoint_of_another_job_or_damaged_is_refused(engine, index, tmp_pa
         regroup(engine, index, RegroupOptions("connected", checkpoint=path))
     kept = json.loads(path.read_text())
     path.write_text(json.dumps({**kept, "state": {**kept["state"], "done": "many"}}))
-    with pytest.raises(InputError, match="name another file, or delete it to start from the beginning"):
+    with pytest.raises(InputError, match="is damaged: delete it to start from the beginning"):
+        regroup(engine, index, RegroupOptions(checkpoint=path))
+
+
+@pytest.mark.parametrize("plan", [None, "", "[]\n", "how the site is to be built"])
+def test_a_checkpoint_whose_plan_is_missing_or_damaged_says_to_begin_anew(
+    engine, index, tmp_path: Path, plan
+):
+    path, beside = tmp_path / "kept.json", tmp_path / "kept.json.plan"
+    regroup(engine, index, RegroupOptions(checkpoint=path), report=interrupt)
+    beside.unlink()
+    if plan is not None:
+        beside.write_text(plan)
+    with pytest.raises(InputError, match=r"kept.json.plan, the plan of .* is missing or damaged: delete the"):
         regroup(engine, index, RegroupOptions(checkpoint=path))
 
 

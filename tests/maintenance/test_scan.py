@@ -279,28 +279,31 @@ def test_a_checkpoint_of_another_job_is_refused_and_says_what_differs(tmp_path: 
         checkpoint(tmp_path / "checkpoint.json", **{name: value}).load(dict)
 
 
-def _missing(_: object) -> None:
-    raise FileNotFoundError("beside")
-
-
 @pytest.mark.parametrize(
-    "text",
-    [
-        *("", "5", "[]", "{}", '{"format": 2}', '{"format": 3, "job": 5}', '{"format": 3, "job": []}', "{x"),
-        json.dumps({"format": 3, "job": JOB}),
-    ],
+    "text", ["", "5", "[]", "{}", '{"format": 3, "job": 5}', "{x", "\udcff", '{"title": "a", "body": "b"}']
 )
-def test_a_damaged_file_says_to_delete_it(tmp_path: Path, text):
-    (tmp_path / "checkpoint.json").write_text(text)
-    with pytest.raises(InputError, match="name another file, or delete it to start from the beginning"):
-        checkpoint(tmp_path / "checkpoint.json").load(dict)
+def test_a_file_of_something_else_is_named_and_stays(tmp_path: Path, text):
+    path = tmp_path / "checkpoint.json"
+    path.write_text(text, errors="surrogateescape")
+    with pytest.raises(InputError) as refused:
+        checkpoint(path).load(dict)
+    assert str(refused.value) == f"{path} holds something else than a checkpoint: name another file"
+    assert path.read_text(errors="surrogateescape") == text
 
 
-@pytest.mark.parametrize("parse", [int, _missing])
-def test_a_state_that_can_not_be_parsed_is_damage_too(tmp_path: Path, parse):
-    checkpoint(tmp_path / "checkpoint.json").save(STATE)
-    with pytest.raises(InputError, match="name another file, or delete it to start from the beginning"):
-        checkpoint(tmp_path / "checkpoint.json").load(parse)
+def test_a_folder_is_no_checkpoint(tmp_path: Path):
+    with pytest.raises(InputError, match=r"cannot read the checkpoint .*: Is a directory; name another file"):
+        checkpoint(tmp_path).load(dict)
+
+
+def test_a_checkpoint_of_another_version_or_a_damaged_one_says_to_delete_it(tmp_path: Path):
+    path = tmp_path / "checkpoint.json"
+    path.write_text(json.dumps({"format": 2, "job": JOB, "state": STATE}))
+    with pytest.raises(InputError, match="has format 2, and this version reads 3: delete it to start from"):
+        checkpoint(path).load(dict)
+    checkpoint(path).save(STATE)
+    with pytest.raises(InputError, match="is damaged: delete it to start from the beginning"):
+        checkpoint(path).load(int)
 
 
 def test_a_path_that_cannot_be_written_is_reported(tmp_path: Path):

@@ -20,6 +20,7 @@ from shinglefold.cli.shared.definitions import (
     preset_option,
     workers_option,
 )
+from shinglefold.cli.shared.hits import shown_value
 from shinglefold.cli.shared.next_commands import repeat_command
 from shinglefold.cli.shared.output import ProgressPace, printable, progress_bar, remark, warn
 from shinglefold.cli.shared.run_summary import NO_DOCUMENTS, lacks_text, named_language_field, text_warnings
@@ -127,7 +128,7 @@ class Collection:
 
     def titles(self, documents: "NDArray[np.integer]", field: str) -> list[str]:
         """Return the titles of documents, "" for those without one."""
-        found = [str(fields.get(field, "")) for _, fields in self.table.shown(documents)]
+        found = [shown_value(fields.get(field)) for _, fields in self.table.shown(documents)]
         if found:
             self.untitled = self.untitled is not False and not any(found)
         return found

@@ -10,7 +10,7 @@ import click
 from shinglefold.cli.shared.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.shared.definitions import NumberRange, engine_options, html_option, verify_by_options
 from shinglefold.cli.shared.next_commands import repeat_command
-from shinglefold.cli.shared.output import remark, warn, write_json, write_line, write_lines
+from shinglefold.cli.shared.output import remark, warn, write_line, write_lines
 from shinglefold.cli.shared.run_summary import (
     exit_code_of_run,
     replay_command,
@@ -152,7 +152,9 @@ def add(
     warnings = list(text_warnings(watch, unsigned, False, target.take_text_from, stripping))
     warnings += [] if run.read_back is None else map(target.hints.complete, run.read_back.notes())
     if invocation.json:
-        write_json({"index": index, "policy": chosen.action, **run.to_json(), "warnings": warnings})
+        invocation.write_summary(
+            {"index": index, "policy": chosen.action, **run.to_json(), "warnings": warnings}
+        )
     else:
         _print(index, run, target.command("backfill"))
     warn(warnings)

@@ -19,7 +19,6 @@ from shinglefold.cli.shared.output import (
     progress_reporter,
     remark,
     warn,
-    write_json,
     write_lines,
 )
 
@@ -84,7 +83,7 @@ def backfill(
             summary = run(opened, index, chosen, options, progress=progress_reporter(bar, "read"))
         texts = TextFields() if summary.stopped else text_fields(opened, target, index, chosen, recipe)
     if invocation.json:
-        write_json(target.hints.complete_json(summary.to_json()))
+        invocation.write_summary(summary.to_json())
     else:
         write_lines(map(target.hints.complete, _lines(summary)))
     warn(texts.warnings)

@@ -10,7 +10,7 @@ import click
 
 from shinglefold.cli.shared.command import DONE, FAILED, PARTLY, Invocation, command
 from shinglefold.cli.shared.definitions import engine_option
-from shinglefold.cli.shared.output import format_size, printable, remark, write_json, write_line
+from shinglefold.cli.shared.output import format_size, printable, remark, write_line
 
 if TYPE_CHECKING:
     from shinglefold.cli.shared.recipe import Target
@@ -150,7 +150,7 @@ def _show(
 ) -> None:
     if invocation.json:
         result = {**plan.to_json(), "deleted": deleted, "failures": reasons or []}
-        write_json(invocation.hints().complete_json(result))
+        invocation.write_summary(result)
         return
     more = ", …" if (plan.documents or 0) > len(plan.ids) else ""
     shown = f": {', '.join(plan.ids)}{more}" if plan.ids else ""

@@ -15,7 +15,6 @@ from shinglefold.cli.shared.output import (
     progress_bar,
     progress_reporter,
     remark,
-    write_json,
     write_lines,
 )
 from shinglefold.cli.shared.run_summary import suggest_products, unstated_markup
@@ -91,7 +90,7 @@ def doctor(
     found = replace(found, remarks=(*found.remarks, *leftovers_of_index(target)))
     if invocation.json:
         removed = {"removed": [place.to_json() for place in swept.removed], "reasons": swept.reasons}
-        write_json(target.hints.complete_json({**found.to_json(), **(removed if fix else {})}))
+        invocation.write_summary({**found.to_json(), **(removed if fix else {})})
     else:
         lines = [*(_removed_lines(swept.removed) if fix else ()), *_lines(found, target, recipe)]
         write_lines(map(target.hints.complete, lines))

@@ -53,7 +53,6 @@ from shinglefold.errors import ConfigError, EngineError, InputError
 
 if TYPE_CHECKING:
     from shinglefold.cli.commands.indexing.new_index import ReplacedIndex
-    from shinglefold.cli.shared.next_commands import Hints
     from shinglefold.cli.shared.recipe import Target
     from shinglefold.contracts.engine import Engine
     from shinglefold.grouping.numbering import Numbering
@@ -239,7 +238,7 @@ def index(
         *id_warnings(invocation, watch),
         *(replaced.losses if summary.made else ()),
     ]
-    _report(invocation, summary, target.hints, retry, warnings)
+    _report(invocation, summary, retry, warnings)
     return index_exit_code(summary, watch, named=bool(target.fields))
 
 
@@ -425,12 +424,11 @@ def _close(engine: "Engine") -> str:
     return ""
 
 
-def _report(
-    invocation: Invocation, summary: "Summary", hints: "Hints", retry: str, warnings: Sequence[str]
-) -> None:
+def _report(invocation: Invocation, summary: "Summary", retry: str, warnings: Sequence[str]) -> None:
     if invocation.json:
-        write_json(hints.complete_json({**summary.to_json(), "warnings": list(warnings)}))
+        invocation.write_summary({**summary.to_json(), "warnings": list(warnings)})
     else:
+        hints = invocation.hints()
         for line in summary_lines(summary, hints, retry):
             write_line(hints.complete(line))
     warn(warnings)

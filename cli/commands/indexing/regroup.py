@@ -14,7 +14,7 @@ from shinglefold.cli.shared.maintenance import (
     requests_per_second_option,
 )
 from shinglefold.cli.shared.next_commands import chain, repeat_command
-from shinglefold.cli.shared.output import progress_bar, remark, warn, write_json, write_lines
+from shinglefold.cli.shared.output import progress_bar, remark, warn, write_lines
 from shinglefold.errors import ConfigError
 from shinglefold.model.linkage import LINKAGE, Linkage
 
@@ -104,7 +104,7 @@ def regroup(
                 report=lambda what, documents, share: bar(share, f"{what}: {documents:,}"),
             )
     if invocation.json:
-        write_json(target.hints.complete_json(summary.to_json()))
+        invocation.write_summary(summary.to_json())
     else:
         write_lines(map(target.hints.complete, _lines(summary)))
     warn(texts.warnings)

@@ -23,7 +23,6 @@ from shinglefold.cli.shared.output import (
     progress_bar,
     progress_reporter,
     warn,
-    write_json,
     write_lines,
 )
 from shinglefold.errors import IndexMissing
@@ -203,7 +202,7 @@ def setup(
             carry_out(opened, plan)
     if invocation.json:
         done = {"fields": list(recipe.fields), "done": not dry_run}
-        write_json(target.hints.complete_json(plan.to_json() | done))
+        invocation.write_summary(plan.to_json() | done)
     else:
         write_lines(map(target.hints.complete, _lines(plan, recipe.fields, dry_run, target.hints)))
     warn(warnings)
@@ -278,7 +277,7 @@ def _remove(invocation: Invocation, target: "Target", rate: float, dry_run: bool
             "left": counts.left,
             "done": not (dry_run or plan.problems or counts.left),
         }
-        write_json(target.hints.complete_json(result), indent)
+        invocation.write_summary(result, indent)
     else:
         write_lines(map(printable, _removal_lines(plan, [*map(str, files)], target.hints)))
         write_lines([f"{id_}: {reason}" for id_, reason in counts.reasons.items()])

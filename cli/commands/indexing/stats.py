@@ -50,7 +50,7 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
     for each index. Exit code 3 says that some could not be read.
     """
     from shinglefold.cli.commands.indexing.new_index import leftover_warnings
-    from shinglefold.cli.shared.recipe import no_such_index
+    from shinglefold.cli.shared.recipe import no_index_fits, no_such_index
     from shinglefold.engines import open_engine
     from shinglefold.errors import IndexMissing
     from shinglefold.maintenance.statistics import statistics
@@ -61,10 +61,12 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
             found = statistics(opened, index)
         except IndexMissing as error:
             raise no_such_index(opened, target) from error
+        if not found and index != "*":
+            raise no_index_fits(target)
         recipes = [one.info for one in found if one.recipe]
         leftovers = list(leftover_warnings(opened, recipes, target.hints)) if index == "*" else []
     if invocation.json:
-        write_json(target.hints.complete_json({"indices": [one.to_json() for one in found]}))
+        invocation.write_summary({"indices": [one.to_json() for one in found]})
     else:
         _print(found, index, target.hints)
     for one in found:
@@ -76,18 +78,12 @@ def stats(invocation: Invocation, /, *, index: str, engine: str | None) -> int:
 
 def _print(found: "Sequence[IndexStatistics]", index: str, hints: "Hints") -> None:
     if not found:
-        write_line(_no_index(index, hints))
+        write_line(f"no index; make one: {hints.command('index', 'FILE')}")
     elif index == "*":
         print_table(("index", "documents", "signed", "size", "scheme", "also called"), map(_row, found))
     else:
         for number, one in enumerate(found):
             write_lines([""] * bool(number) + _lines(one, hints))
-
-
-def _no_index(pattern: str, hints: "Hints") -> str:
-    if pattern == "*":
-        return f"no index; make one: {hints.command('index', 'FILE')}"
-    return f"no index fits {printable(pattern)!r}; this lists all: {hints.command('stats')}"
 
 
 def _row(one: "IndexStatistics") -> tuple[str, ...]:

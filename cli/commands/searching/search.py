@@ -13,7 +13,7 @@ import click
 from shinglefold.api.text_query import default_fields, search_body
 from shinglefold.cli.shared.command import DONE, Invocation, command
 from shinglefold.cli.shared.definitions import chosen_scheme, engine_options, options, threshold_options
-from shinglefold.cli.shared.hits import FOUND, counters_line, folded_count, print_page, title_of
+from shinglefold.cli.shared.hits import FOUND, counters_line, folded_count, host_of, print_page, title_of
 from shinglefold.cli.shared.next_commands import Hints, repeat_command
 from shinglefold.cli.shared.output import make_console, progress_bar, progress_reporter, write_json
 from shinglefold.cli.shared.run_summary import exit_code, summary_lines
@@ -410,7 +410,7 @@ def _page(heading: str, answer: Mapping[str, Any], folded: Mapping[str, str]) ->
     page.add_column(ratio=1, overflow="fold")
     for place, hit in enumerate(answer["hits"]["hits"], 1):
         cell = Text(title_of(hit))
-        cell.append(f"\n{_host(hit)}", style="green")
+        cell.append(f"\n{host_of(hit)}", style="green")
         if hit["_id"] in folded:
             cell.append(f"\n{folded[hit['_id']]}", style="cyan")
         page.add_row(str(place), cell)
@@ -425,11 +425,7 @@ def _folded_hosts(answer: Mapping[str, Any]) -> dict[str, str]:
     for hit in answer["hits"]["hits"]:
         count = folded_count(hit)
         if count:
-            hosts = list(dict.fromkeys(_host(other) for other in duplicates(hit)))
+            hosts = list(dict.fromkeys(host_of(other) for other in duplicates(hit)))
             more = ", …" if len(hosts) > _HOSTS else ""
             found[hit["_id"]] = f"+ {count} folded: {', '.join(hosts[:_HOSTS])}{more}"
     return found
-
-
-def _host(hit: Mapping[str, Any]) -> str:
-    return str((hit.get("_source") or {}).get("host", hit["_id"]))

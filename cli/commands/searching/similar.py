@@ -104,8 +104,9 @@ def similar(
         seal = seal_of_index(target, store.recipe)
         search = SimilarSearch(store.engine, store.scheme, store.field, seal=seal)
         if is_text:
-            query_text = what if text else text_as_indexed(what, kind, encoding, store.recipe)
-            wanted: tuple[str, str] | QueryDocument = _query_document(store, query_text, language)
+            read = (what, None) if text else text_as_indexed(what, kind, encoding, store.recipe)
+            query_text, declared = read
+            wanted: tuple[str, str] | QueryDocument = _query_document(store, query_text, language or declared)
             if not text and what != "-" and same_id(store, index, what):
                 remark(f"note: {printable(what)} is a file and an id; for the document add --id")
         else:
@@ -266,7 +267,8 @@ def matches(
                 f"{target.setup_and_backfill(passages=True)}"
             )
         terms = filter_queries(store, index, filters)
-        wanted = what if text else text_as_indexed(what, kind, encoding, store.recipe)
+        wanted, declared = (what, None) if text else text_as_indexed(what, kind, encoding, store.recipe)
+        language = language or declared
         seal = seal_of_index(target, store.recipe)
         search = MatchSearch(store.engine, Canonicalizer.of(store.scheme), language=language, seal=seal)
         options = MatchOptions(min_share=min_share, size=size, filters=terms, source=SHOWN)

@@ -50,8 +50,43 @@ def test_secrets_are_read_from_files_of_their_own(tmp_path):
     }
     assert load_connection(environ=environ).bearer_token == "hidden"
     environ["SHINGLEFOLD_ENGINE_BEARER_TOKEN_FILE"] = str(tmp_path / "absent")
-    with pytest.raises(ConfigError, match="make it readable"):
+    with pytest.raises(ConfigError, match="No such file or directory; make it readable"):
         load_connection(environ=environ)
+
+
+@pytest.mark.parametrize(
+    "written", [b"hidden", b"hidden\r\n", b"\xef\xbb\xbfhidden", b"\xef\xbb\xbf hidden\r\n"]
+)
+@pytest.mark.parametrize("name", ["password", "api_key", "bearer_token"])
+def test_a_secret_may_be_saved_by_an_editor_of_windows(tmp_path, written, name):
+    (tmp_path / "secret").write_bytes(written)
+    environ = {
+        "SHINGLEFOLD_ENGINE_URL": URL,
+        f"SHINGLEFOLD_ENGINE_{name.upper()}_FILE": str(tmp_path / "secret"),
+        **({"SHINGLEFOLD_ENGINE_USER": "ada"} if name == "password" else {}),
+    }
+    assert getattr(load_connection(environ=environ), name) == "hidden"
+
+
+@pytest.mark.parametrize(
+    ("written", "said"), [("hidden".encode("utf-16"), "is not in UTF-8: save it so"), (b"\r\n", "is empty")]
+)
+def test_a_file_without_a_readable_secret_is_refused_without_quoting_it(tmp_path, written, said):
+    (tmp_path / "secret").write_bytes(written)
+    environ = {
+        "SHINGLEFOLD_ENGINE_URL": URL,
+        "SHINGLEFOLD_ENGINE_API_KEY_FILE": str(tmp_path / "secret"),
+    }
+    with pytest.raises(ConfigError, match=said) as caught:
+        load_connection(environ=environ)
+    assert "hidden" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_the_file_of_a_connection_may_begin_with_a_byte_order_mark(tmp_path):
+    file = tmp_path / "engine.toml"
+    file.write_bytes(b"\xef\xbb\xbf" + f'url = "{URL}"\r\n'.encode())
+    assert load_connection(file=file, environ={}).urls == (URL,)
 
 
 @pytest.mark.parametrize(
