@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import EngineError
-from shinglefold.grouping.gate.housekeeping import Housekeeping
+from shinglefold.grouping.gate.exclusive_store import ExclusiveStore
 from shinglefold.grouping.gate.protocol.context import DecisionContext
 from shinglefold.grouping.gate.protocol.member import (
     Member,
@@ -30,7 +30,7 @@ from shinglefold.grouping.gate.protocol.member import (
     id_and_routing,
 )
 from shinglefold.grouping.gate.protocol.protocol import decide
-from shinglefold.grouping.gate.stores import ExclusiveStore, ServerStore
+from shinglefold.grouping.gate.server_store import ServerStore
 from shinglefold.ingest.writing.batch import ReadBack
 from shinglefold.runtime.sans_io import run_async
 
@@ -213,9 +213,8 @@ class GroupCommit:
         index: str,
         new_job: Callable[[Sequence[WaitingCaller]], DecisionJob],
         store: ServerStore | ExclusiveStore,
-        housekeeping: Housekeeping,
     ) -> None:
-        self._index, self._new_job, self._store, self._housekeeping = index, new_job, store, housekeeping
+        self._index, self._new_job, self._store = index, new_job, store
         self._waiting: list[WaitingCaller] = []
         self._arrival = asyncio.Event()
         #: How many callers there were when the last turn ended.
@@ -254,7 +253,7 @@ class GroupCommit:
     async def refresh(self) -> None:
         """Make accepted documents visible to searches."""
         async with self._turn:
-            await self._housekeeping.publish()
+            await self._store.publish()
 
     async def close(self) -> None:
         """Wait for running jobs, make accepted documents visible, and delete the gate's intents."""
@@ -262,11 +261,10 @@ class GroupCommit:
             await asyncio.gather(*self._jobs, return_exceptions=True)
         async with self._turn:
             if not self._closed:
-                await self._housekeeping.publish()
-                await self._housekeeping.depart()
+                await self._store.publish()
+                await self._store.depart()
                 self._closed = True
-                self._store.close()
-                await self._housekeeping.check_last()
+                await self._store.close()
 
     async def _run_job(self) -> None:
         async with self._turn:
@@ -298,10 +296,10 @@ class GroupCommit:
                 else None
             )
             async with self._store.turn(lambda: job.given_up):
-                await self._housekeeping.run_due()
+                await self._store.run_due()
                 return await run_async(job.until_pause(error), self._store.answer)
         except BaseException as failure:
-            job.fail(await self._housekeeping.cause_of(failure))
+            job.fail(await self._store.cause_of(failure))
             if isinstance(failure, asyncio.CancelledError):
                 raise
             return None

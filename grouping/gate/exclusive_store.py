@@ -1,19 +1,17 @@
-"""The stores of the protocol: an embedded engine, with one writing process, and a server, with guards."""
+"""The store of a gate on an embedded engine, to whose index one process at a time writes."""
 
 import asyncio
 import operator
-import random
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from shinglefold.contracts.engine import JSON, Guard, VersionedDocument, WriteResult
+from shinglefold.contracts.engine import Guard, VersionedDocument, WriteResult
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.errors import EngineError, EngineUnavailable
-from shinglefold.grouping.candidate_search import Steps, StoredDocuments
-from shinglefold.grouping.gate.opening import EngineCalls
+from shinglefold.grouping.candidate_search import StoredDocuments
 from shinglefold.grouping.gate.protocol.member import (
     CONFLICT,
     DONE,
@@ -26,18 +24,15 @@ from shinglefold.grouping.gate.protocol.member import (
     FindGroups,
     Member,
     Now,
-    Pause,
     Put,
     ReadDocuments,
-    Refresh,
     Request,
     SearchHits,
-    Update,
     Write,
     id_and_routing,
     now,
 )
-from shinglefold.runtime.sans_io import run, run_async
+from shinglefold.runtime.sans_io import run
 
 
 @dataclass(slots=True)
@@ -84,9 +79,23 @@ class ExclusiveStore:
                 # Uncommitted documents are found without a refresh, and there is no other writer to wait for.
                 return None
 
-    def close(self) -> None:
+    async def run_due(self) -> None:
+        """Do nothing: there is no other gate at work."""
+
+    async def publish(self) -> None:
+        """Make accepted documents visible to searches."""
+        self.engine.refresh(self.index)
+
+    async def depart(self) -> None:
+        """Do nothing: nothing was published."""
+
+    async def close(self) -> None:
         """Let other processes write."""
         self._lease.release()
+
+    async def cause_of(self, failure: BaseException) -> BaseException:
+        """Return the failure itself."""
+        return failure
 
     def _search(self, request: FindDocuments) -> list[SearchHits]:
         """Return what a search finds, and documents that searches can't see yet."""
@@ -176,7 +185,7 @@ class ExclusiveStore:
 
     def _bulk(self, actions: Sequence[Action]) -> list[WriteResult]:
         bulk = [
-            {"_index": self.index, "_id": id_and_routing(action.id)[0], **_operation(action)}
+            {"_index": self.index, "_id": id_and_routing(action.id)[0], **action.operation()}
             for action in actions
         ]
         refused = {id(failure.action): failure for failure in self.engine.bulk(bulk).failures}
@@ -266,91 +275,3 @@ class ExclusiveLease:
             else:
                 break
         self._holds = True
-
-
-@dataclass(slots=True)
-class ServerStore:
-    """An index on a server, and its index of intents.
-
-    Attributes:
-        read_back: the fields of documents that a decision reads again.
-    """
-
-    engine: Any
-    calls: EngineCalls
-    index: str
-    intents: str
-    documents: StoredDocuments
-    read_back: tuple[str, ...]
-
-    def turn(self, _given_up: Callable[[], bool]) -> AbstractAsyncContextManager[None]:
-        """Return a context that does nothing: each write is durable once it is answered."""
-        return nullcontext()
-
-    async def answer(self, request: Request) -> Any:  # noqa: ANN401 - what each request is answered
-        """Answer one request of the protocol."""
-        if isinstance(request, Pause):
-            return await asyncio.sleep(request.milliseconds * random.uniform(0.5, 1.5) / 1000)
-        return await run_async(self._calls(request), self.calls.call)
-
-    def close(self) -> None:
-        """Do nothing."""
-
-    def _calls(self, request: Request) -> Steps[Any]:  # noqa: PLR0911 - one for each request
-        match request:
-            case Write():
-                return (yield lambda: self.engine.write([self._action(one) for one in request.actions]))
-            case ReadDocuments():
-                return (yield from self._read(request))
-            case FindDocuments():
-                return (yield from self.documents.search(request.members, request.deep))
-            case FindGroups():
-                return (yield from self.documents.in_groups(request))
-            case CountGroups():
-                return (yield from self.documents.counts(request))
-            case Refresh():
-                return (yield lambda: self.engine.refresh(self.index))
-            case _:
-                return now()
-
-    def _read(self, request: ReadDocuments) -> Steps[list[VersionedDocument | None]]:
-        if request.where == "intents":
-            records: list[VersionedDocument | None] = yield lambda: self.engine.read(
-                self.intents, request.ids
-            )
-            return records
-        keys = [id_and_routing(key) for key in request.ids]
-        ids, routings = [id_ for id_, _ in keys], [routing for _, routing in keys]
-        fields = () if request.whole else self.read_back
-        held: list[VersionedDocument | None] = yield lambda: self.engine.read(
-            self.index, ids, fields, routings
-        )
-        return [
-            None if document is None else replace(document, id=key)
-            for document, key in zip(held, request.ids, strict=True)
-        ]
-
-    def _action(self, action: Action) -> JSON:
-        bulk: JSON = {"_index": self.intents, "_id": action.id}
-        if action.where == "documents":
-            id_, routing = id_and_routing(action.id)
-            bulk = {"_index": self.index, "_id": id_} | ({} if routing is None else {"routing": routing})
-        if action.guard is not None:
-            bulk |= {"if_seq_no": action.guard.seq_no, "if_primary_term": action.guard.primary_term}
-        if isinstance(action, Put):
-            placeholder = self.documents.gate_fields.pending(action.source) is not None
-            if action.where == "intents" or placeholder or action.skip_pipeline:
-                # A pipeline of the index would fail on a placeholder, or add fields to it.
-                bulk["pipeline"] = "_none"
-        return bulk | _operation(action)
-
-
-def _operation(action: Action) -> JSON:
-    """Return the operation of a bulk request that runs an action, and its document."""
-    match action:
-        case Put():
-            return {"_op_type": "create" if action.create else "index", "_source": action.source}
-        case Update():
-            return {"_op_type": "update", "doc": dict(action.parts)}
-        case Delete():
-            return {"_op_type": "delete"}
