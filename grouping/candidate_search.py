@@ -91,9 +91,6 @@ class CandidateLookup:
         Args:
             filters: clauses that documents must meet.
             field: the field of group numbers; a number is taken if any document has it.
-
-        Raises:
-            EngineError: a search failed or was incomplete.
         """
         found, taken = run(self._with_numbers(documents, filters, field, numbers), operator.call)
         if found.truncated:

@@ -11,8 +11,6 @@ from shinglefold.errors import ConfigError, EngineError
 from shinglefold.grouping.gate.gate import (
     BaseGate,
     accepted_or_raise,
-    canonicalizer_of,
-    check_gate_options,
 )
 from shinglefold.grouping.gate.group_commit import LoopThread
 from shinglefold.grouping.gate.opening import AWAITED, BLOCKING, GateSetup, open_gate
@@ -44,7 +42,7 @@ class AsyncGate(BaseGate):
         if isinstance(engine, RunsInThreads):
             super().__init__(engine.blocking, setup, pipeline, seal, BLOCKING)
             # A blocking engine must not block the event loop of the caller.
-            self._thread = LoopThread("shinglefold-gate")
+            self._thread = LoopThread()
         else:
             super().__init__(engine, setup, pipeline, seal, AWAITED)
 
@@ -70,12 +68,11 @@ class AsyncGate(BaseGate):
         Raises:
             ConfigError: the index was not set up for gates, or the engine does not support them.
         """
-        check_gate_options(policy, pipeline)
         if not isinstance(engine, RunsInThreads) and not isinstance(engine, HasConnection):
             raise ConfigError(f"{type(engine).__name__} is not an awaited engine: use Gate for blocking ones")
 
         def prepare(by: Engine) -> GateSetup:
-            return open_gate(by, index, policy or Policy(), seal, lease, canonicalizer_of(pipeline))
+            return open_gate(by, index, policy, pipeline, seal, lease)
 
         def opened() -> GateSetup:
             if isinstance(engine, RunsInThreads):

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shinglefold.contracts.engine import Guard, VersionedDocument, WriteResult
-from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.grouping.candidate_search import StoredDocuments
 from shinglefold.grouping.gate.protocol.member import (
@@ -34,31 +33,87 @@ from shinglefold.grouping.gate.protocol.member import (
 )
 from shinglefold.runtime.sans_io import run
 
+#: Seconds to wait for another process that writes to an embedded index.
+_MAX_WAIT = 60.0
+#: Seconds between two attempts, and before the next attempt after another gate requested the lease.
+_RETRY, _YIELD = 0.005, 0.03
+#: Seconds without a turn after which the lease is released.
+_IDLE = 0.1
+
 
 @dataclass(slots=True)
 class ExclusiveStore:
-    """An index that nobody else writes to during a turn, so that placeholders stay in memory."""
+    """An index that nobody else writes to during a turn, so that placeholders stay in memory.
+
+    It holds the exclusive write lease of the index across turns. Releasing the lease waits for segments to be
+    merged, which otherwise runs during decisions. So it is released only when another gate requests it, or
+    after 0.1 s without a turn.
+    """
 
     engine: Any
     index: str
     documents: StoredDocuments
-    _lease: "ExclusiveLease" = field(init=False)
+    #: The lease while it is held, and the timer that releases it.
+    _held: ExitStack | None = None
+    _idle: asyncio.TimerHandle | None = None
     #: The placeholders by document key: version and source.
     _placeholders: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
     _versions: dict[str, int] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    @asynccontextmanager
+    async def turn(self, given_up: Callable[[], bool]) -> AsyncIterator[None]:
+        """Keep the lease for a turn; all writes are durable at its end.
+
+        Raises:
+            EngineUnavailable: another process kept the lease for too long, or no caller waits any more.
+        """
         # Documents that searches can't see yet are looked up by these fields.
         parts = ("supershingles", "digest", GROUP)
         fields = [f"{self.documents.gate_fields.field}.{part}" for part in parts]
-        self._lease = ExclusiveLease(self.engine, self.index, fields)
+        self._stop_timer()
+        try:
+            if self._held is None:
+                self._held = await self._acquire(given_up)
+            with self.engine.deciding(self.index, fields):
+                self._placeholders, self._versions = {}, {}
+                yield
+        finally:
+            if self._held is not None:
+                if self.engine.lease_requested(self.index):
+                    self._release()
+                    await asyncio.sleep(_YIELD)
+                else:
+                    self._idle = asyncio.get_running_loop().call_later(_IDLE, self._release_idle)
 
-    @asynccontextmanager
-    async def turn(self, given_up: Callable[[], bool]) -> AsyncIterator[None]:
-        """Keep the write lease of the index for a turn; all writes are durable at its end."""
-        async with self._lease.turn(given_up):
-            self._placeholders, self._versions = {}, {}
-            yield
+    def _release(self) -> None:
+        """Let other processes write."""
+        self._stop_timer()
+        if self._held is not None:
+            held, self._held = self._held, None
+            held.close()
+
+    def _release_idle(self) -> None:
+        with suppress(EngineError):
+            self._release()
+
+    def _stop_timer(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+
+    async def _acquire(self, given_up: Callable[[], bool]) -> ExitStack:
+        end = time.monotonic() + _MAX_WAIT
+        held = ExitStack()
+        while True:
+            try:
+                held.enter_context(self.engine.lease(self.index))
+            except EngineUnavailable:
+                if time.monotonic() > end or given_up():
+                    raise
+                self.engine.request_lease(self.index)
+                await asyncio.sleep(_RETRY)
+            else:
+                return held
 
     async def answer(self, request: Request) -> Any:  # noqa: ANN401, PLR0911 - one for each request
         """Answer one request of the protocol."""
@@ -91,7 +146,7 @@ class ExclusiveStore:
 
     async def close(self) -> None:
         """Let other processes write."""
-        self._lease.release()
+        self._release()
 
     async def cause_of(self, failure: BaseException) -> BaseException:
         """Return the failure itself."""
@@ -199,79 +254,3 @@ class ExclusiveStore:
     def _next_version(self, key: str) -> int:
         self._versions[key] = self._versions.get(key, 0) + 1
         return self._versions[key]
-
-
-#: Seconds to wait for another process that writes to an embedded index.
-_MAX_WAIT = 60.0
-#: Seconds between two attempts, and before the next attempt after another gate requested the lease.
-_RETRY, _YIELD = 0.005, 0.03
-#: Seconds without a turn after which the lease is released.
-_IDLE = 0.1
-
-
-class ExclusiveLease:
-    """Holds the exclusive write lease of an embedded index across turns.
-
-    Releasing it waits for segments to be merged, which otherwise runs during decisions. So it is released
-    only when another gate requests it, or after 0.1 s without a turn.
-
-    Args:
-        fields: the fields by which documents are found that searches can't see yet.
-    """
-
-    def __init__(self, engine: ExclusiveWrites, index: str, fields: Sequence[str]) -> None:
-        self._engine, self._index, self._fields = engine, index, fields
-        self._held = ExitStack()
-        self._holds = False
-        self._idle: asyncio.TimerHandle | None = None
-
-    @asynccontextmanager
-    async def turn(self, given_up: Callable[[], bool]) -> AsyncIterator[None]:
-        """Keep the lease for a turn; all writes are durable at its end.
-
-        Raises:
-            EngineUnavailable: another process kept the lease for too long, or no caller waits any more.
-        """
-        self._stop_timer()
-        try:
-            if not self._holds:
-                await self._acquire(given_up)
-            with self._engine.deciding(self._index, self._fields):
-                yield
-        finally:
-            if self._holds:
-                if self._engine.lease_requested(self._index):
-                    self.release()
-                    await asyncio.sleep(_YIELD)
-                else:
-                    self._idle = asyncio.get_running_loop().call_later(_IDLE, self._release_idle)
-
-    def release(self) -> None:
-        """Let other processes write."""
-        self._stop_timer()
-        if self._holds:
-            self._holds = False
-            self._held.close()
-
-    def _release_idle(self) -> None:
-        with suppress(EngineError):
-            self.release()
-
-    def _stop_timer(self) -> None:
-        if self._idle is not None:
-            self._idle.cancel()
-            self._idle = None
-
-    async def _acquire(self, given_up: Callable[[], bool]) -> None:
-        end = time.monotonic() + _MAX_WAIT
-        while True:
-            try:
-                self._held.enter_context(self._engine.lease(self._index))
-            except EngineUnavailable:
-                if time.monotonic() > end or given_up():
-                    raise
-                self._engine.request_lease(self._index)
-                await asyncio.sleep(_RETRY)
-            else:
-                break
-        self._holds = True

@@ -7,7 +7,6 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any, Self
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.documents import get, random_id, too_long
 from shinglefold.errors import EngineError, InputError, Refused, ShinglefoldError
@@ -30,8 +29,7 @@ from shinglefold.ingest.processors.texts import joined_text, without_markup
 from shinglefold.ingest.writing.batch import ReadBack
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import overwrite_refusal, without_fingerprint
-from shinglefold.model.values import Fingerprint
-from shinglefold.options.validation import check_str, check_type, expected
+from shinglefold.options.validation import check_str, expected
 from shinglefold.rerank.explanation import matched_passages
 from shinglefold.rerank.hits import check_complete
 
@@ -61,9 +59,6 @@ class BaseGate:
         seal: Seal | None,
         calls: EngineCalls,
     ) -> None:
-        if pipeline is not None:
-            remedy = "Open the index again, or leave the pipeline out: the gate takes the one of the index."
-            setup.recipe.check(pipeline.recipe(setup.recipe.field), setup.index, remedy)
         self._setup, self._pipeline, self._seal = setup, pipeline, seal
         self.policy, self.index, self.recipe = setup.context.policy, setup.index, setup.recipe
         #: Counts documents that an ingest pipeline of the server stored otherwise than they were signed, and
@@ -132,7 +127,10 @@ class BaseGate:
                 raise InputError(f"its id has {size:,} bytes; the limit is {_LONGEST_ID}")
             routing = self._routing(document.get("_routing"))
             query = model.query_document(document)
-            _check_scheme(query.print, self.recipe.scheme.id)
+            if (made := query.print.scheme) != (scheme := self.recipe.scheme.id):
+                raise InputError(
+                    f"its fingerprint is of the scheme {made}, and the index was made with {scheme}"
+                )
             fields = [name for name in self.recipe.fields if get(document, name) is not None]
             text = joined_text(without_markup(document, fields), fields, True) if fields else ""
         except ShinglefoldError as error:
@@ -146,11 +144,7 @@ class BaseGate:
         return Member(document_key(id_, routing), source, query, numbers, match_keys_of(query), create)
 
     def _routing(self, given: object) -> str | None:
-        """Return the routing of a document; None if it has none.
-
-        Raises:
-            InputError: it is invalid, or the engine has no routing.
-        """
+        """Return the routing of a document; None if it has none."""
         if given is None:
             return None
         if isinstance(given, bool) or not isinstance(given, str | int) or given == "":
@@ -216,11 +210,10 @@ class Gate(BaseGate):
         seal: Seal | None = None,
         lease: float = 30.0,
     ) -> None:
-        check_gate_options(policy, pipeline)
-        setup = open_gate(engine, index, policy or Policy(), seal, lease, canonicalizer_of(pipeline))
+        setup = open_gate(engine, index, policy, pipeline, seal, lease)
         super().__init__(engine, setup, pipeline, seal, BLOCKING)
         self.engine = engine
-        self._thread = LoopThread("shinglefold-gate")
+        self._thread = LoopThread()
         self._closing = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -288,7 +281,8 @@ class Gate(BaseGate):
         if stored is not None and (found := shared(stored)):
             return found
         # Documents with other routings may have the same id: choose the one that shares most.
-        return max(map(shared, self._with_id(like)), key=_equal_tokens, default=[])
+        alternatives = map(shared, self._with_id(like))
+        return max(alternatives, key=lambda own: sum(one["equal_tokens"] for one in own), default=[])
 
     def _with_id(self, id_: str) -> list[JSON]:
         """Return the documents of an id under any routing, which only a search finds."""
@@ -316,16 +310,6 @@ class Gate(BaseGate):
                 self._thread.stop()
 
 
-def _equal_tokens(passages: Sequence[JSON]) -> int:
-    return sum(passage["equal_tokens"] for passage in passages)
-
-
-def check_gate_options(policy: object, pipeline: object) -> None:
-    """Raise ``ConfigError`` if the policy or the pipeline is an object of another type."""
-    check_type("policy", policy, Policy, 'a Policy, such as Policy("refuse"), or None', optional=True)
-    check_type("pipeline", pipeline, Pipeline, "Pipeline.from_json(…), or None", optional=True)
-
-
 def _check_documents(documents: object) -> None:
     if not isinstance(documents, list | tuple):
         raise expected("documents", "a list of documents, each an object of its fields", documents)
@@ -334,17 +318,8 @@ def _check_documents(documents: object) -> None:
             raise expected("document", "an object of its fields", document)
 
 
-def canonicalizer_of(pipeline: Pipeline | None) -> Canonicalizer | None:
-    """Return the canonicalizer of a pipeline, so that the gate need not make another."""
-    return None if pipeline is None else pipeline.tools.canonicalizer
-
-
 def accepted_or_raise(verdict: Verdict) -> Verdict:
-    """Return the verdict on an accepted document.
-
-    Raises:
-        Refused: it was not accepted; the error says why.
-    """
+    """Return the verdict on an accepted document; raise ``Refused`` for any other."""
     if verdict.status == "accepted":
         return verdict
     like = verdict.like
@@ -386,14 +361,6 @@ def _characters(value: object) -> int:
     if not isinstance(value, list | tuple):
         return 8
     return sum(map(len if set(map(type, value)) == {str} else _characters, value))
-
-
-def _check_scheme(fingerprint: Fingerprint, scheme: str) -> None:
-    """Raise ``InputError`` if the fingerprint has another scheme than the index."""
-    if fingerprint.scheme != scheme:
-        raise InputError(
-            f"its fingerprint is of the scheme {fingerprint.scheme}, and the index was made with {scheme}"
-        )
 
 
 def _processed(document: Document, outcome: Outcome | None, reason: str) -> Document | Verdict:

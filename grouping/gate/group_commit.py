@@ -19,7 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import EngineError
 from shinglefold.grouping.gate.exclusive_store import ExclusiveStore
-from shinglefold.grouping.gate.protocol.context import DecisionContext
+from shinglefold.grouping.gate.protocol.decide import DecisionContext
 from shinglefold.grouping.gate.protocol.member import (
     Member,
     Pause,
@@ -320,14 +320,16 @@ _ALIVE_CHECK = 1.0
 class LoopThread:
     """Runs an event loop in a daemon thread, until ``stop`` or until this object is collected."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         # A blocking engine blocks the loop on purpose; debug mode would report that.
         self._loop.slow_callback_duration = float("inf")
         self._process = os.getpid()
         self._stopping = False
         self._submitting = threading.Lock()
-        self._thread = threading.Thread(target=_serve, args=(self._loop,), name=name, daemon=True)
+        self._thread = threading.Thread(
+            target=_serve, args=(self._loop,), name="shinglefold-gate", daemon=True
+        )
         self._thread.start()
         # Stop the thread before the interpreter ends: if it wakes during the shutdown, the process may crash.
         self._stop = weakref.finalize(self, _stop, self._loop, self._thread, self._process)
@@ -367,11 +369,7 @@ class LoopThread:
         *args: Arguments.args,
         **options: Arguments.kwargs,
     ) -> Result:
-        """Run a coroutine and return its result; cancel it if the caller is interrupted.
-
-        Raises:
-            EngineError: the thread was stopped, or this process is a fork, which lacks it.
-        """
+        """Return the result of ``submit``; cancel the coroutine if the caller is interrupted."""
         return self._result(self.submit(work, *args, **options))
 
     def _result(self, future: Future[Result]) -> Result:

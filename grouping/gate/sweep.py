@@ -34,12 +34,7 @@ class Placeholder:
 
 
 def placeholders(engine: Engine, index: str, field: str) -> list[Placeholder]:
-    """Return the placeholders in an index, at most 1,000; none on an embedded engine.
-
-    Raises:
-        EngineError: the search failed.
-        ConfigError: the name means several indices.
-    """
+    """Return the placeholders in an index, at most 1,000; none on an embedded engine."""
     if not isinstance(engine, GuardedWrites):
         return []
     concrete, pending = concrete_index(engine, index), f"{field}.{PENDING}"

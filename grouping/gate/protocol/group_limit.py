@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from shinglefold.contracts.engine import VersionedDocument
-from shinglefold.grouping.gate.protocol.context import DecisionContext
 from shinglefold.grouping.gate.protocol.decide import (
     Choice,
+    DecisionContext,
     JoinGroup,
     Refuse,
     Stay,

@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 from shinglefold.contracts.engine import VersionedDocument, WriteResult
 from shinglefold.errors import EngineError, EngineUnavailable
-from shinglefold.grouping.gate.protocol.context import DecisionContext
 from shinglefold.grouping.gate.protocol.decide import (
     Choice,
+    DecisionContext,
     JoinGroup,
     Keep,
     Refuse,
@@ -287,9 +287,6 @@ def release(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
     """Revoke guards after a failure, when it is unknown which actions of the last request were done.
 
     If that fails, too, the intents stay open: a write that was sent may still be done under their guards.
-
-    Raises:
-        EngineUnavailable: the store was too busy to revoke some guards.
     """
     stored = yield from read_documents(member.id for member in members if member.intent_id)
     actions: list[Action] = []
@@ -382,9 +379,6 @@ def _store(
 
     A member whose guard is gone begins again. A verdict is given only once the placeholder is deleted,
     because the protocol does nothing more for a caller that has its verdict.
-
-    Raises:
-        EngineUnavailable: the store was too busy to delete some placeholders.
     """
     writes = [
         Put("documents", member.id, context.gate_fields.stamped(member.document, group, leads), member.guard)
