@@ -161,7 +161,7 @@ def _found(
     body: JSON = {"size": size, "track_total_hits": True, "_source": False, **engine.can.unaltered}
     if query is not None:
         body["query"] = query
-    hits = check_complete(engine.search(index, body))["hits"]
+    hits = check_complete(engine.search(index, body, engine.can.newest))["hits"]
     return int(hits["total"]["value"]), tuple(str(hit["_id"]) for hit in hits["hits"])
 
 
@@ -349,7 +349,7 @@ def _query(path: str) -> JSON:
 def _count(engine: Engine, index: str, path: str) -> int:
     engine.refresh(index)
     body = {"query": _query(path), "size": 0, "track_total_hits": True, **engine.can.unaltered}
-    return int(check_complete(engine.search(index, body))["hits"]["total"]["value"])
+    return int(check_complete(engine.search(index, body, engine.can.newest))["hits"]["total"]["value"])
 
 
 @dataclass(slots=True)

@@ -174,7 +174,7 @@ def read_documents(
 
 
 def _search(engine: Engine, index: str, body: JSON) -> list[Hit]:
-    hits: list[Hit] = check_complete(engine.search(index, body))["hits"]["hits"]
+    hits: list[Hit] = check_complete(engine.search(index, body, engine.can.newest))["hits"]["hits"]
     return hits
 
 

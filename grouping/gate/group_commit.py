@@ -118,7 +118,10 @@ class DecisionJob:
                 request = go()
             except StopIteration:
                 return None
-            if isinstance(request, Pause) and self._yields_turn(request):
+            # Between two batches other jobs may always run.
+            if isinstance(request, Pause) and (
+                not request.milliseconds or (self._shared and not request.alone)
+            ):
                 return request.milliseconds
             try:
                 answer: Any = yield request
@@ -126,10 +129,6 @@ class DecisionJob:
                 go = partial(self._steps.throw, failure)
             else:
                 go = partial(self._steps.send, answer)
-
-    def _yields_turn(self, pause: Pause) -> bool:
-        """Return whether other jobs may run during a pause; between two batches they always may."""
-        return not pause.milliseconds or (self._shared and not pause.alone)
 
     def deliver(self) -> None:
         """Give callers the verdicts that are final and durable."""
