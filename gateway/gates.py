@@ -22,7 +22,7 @@ from shinglefold.gateway.rest import (
     write_value,
 )
 from shinglefold.grouping import Gate, Policy, Verdict
-from shinglefold.grouping.gate.base_gate import document_id
+from shinglefold.grouping.gate.gate import document_id
 from shinglefold.grouping.gate.protocol.member import EXISTS
 from shinglefold.ingest.pipeline.pipeline import Outcome
 

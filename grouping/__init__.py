@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from shinglefold.runtime.optional_imports import lazy_attributes
 
 if TYPE_CHECKING:
-    from shinglefold.grouping.gate.gate import AsyncGate, Gate
+    from shinglefold.grouping.gate.async_gate import AsyncGate
+    from shinglefold.grouping.gate.gate import Gate
     from shinglefold.grouping.gate.protocol.member import Verdict
     from shinglefold.grouping.rules import Policy
 
@@ -15,7 +16,8 @@ __all__ = ["AsyncGate", "Gate", "Policy", "Verdict"]
 __getattr__ = lazy_attributes(
     __name__,
     {
-        ".gate.gate": "AsyncGate Gate",
+        ".gate.async_gate": "AsyncGate",
+        ".gate.gate": "Gate",
         ".gate.protocol.member": "Verdict",
         ".rules": "Policy",
     },

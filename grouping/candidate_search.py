@@ -6,7 +6,7 @@
 import operator
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Parameters
 from shinglefold.errors import EngineError, EngineUnavailable
@@ -21,10 +21,12 @@ from shinglefold.grouping.gate.protocol.member import (
     document_key,
 )
 from shinglefold.grouping.similarity import Pair, SimilarityModel
-from shinglefold.maintenance.reconcile import ids_query
+from shinglefold.maintenance.guarded_updates import read_documents
+from shinglefold.maintenance.reconcile import key_of
 from shinglefold.rerank.hits import identity, missing
 from shinglefold.rerank.similar import QueryDocument
 from shinglefold.rerank.similar.query_document import candidate_queries, stored_digests
+from shinglefold.runtime.backoff import Backoff
 from shinglefold.runtime.sans_io import run
 
 Result = TypeVar("Result")
@@ -91,9 +93,6 @@ class CandidateLookup:
         Args:
             filters: clauses that documents must meet.
             field: the field of group numbers; a number is taken if any document has it.
-
-        Raises:
-            EngineError: a search failed or was incomplete.
         """
         found, taken = run(self._with_numbers(documents, filters, field, numbers), operator.call)
         if found.truncated:
@@ -149,20 +148,13 @@ class CandidateLookup:
 
         Cost: one request for each hundred positions of an index and routing.
         """
-        wanted: dict[tuple[Any, Any], dict[Any, int]] = {}
-        for place in places:
-            index, id_, routing = identity(hits[place])
-            wanted.setdefault((index, routing), {})[id_] = place
-        completed = list(hits)
-        for (index, routing), by_id in wanted.items():
-            ids = list(by_id)
-            for begin in range(0, len(ids), _TEXTS):
-                several = ids[begin : begin + _TEXTS]
-                body = {"query": ids_query(routing, several), "size": len(several), "track_total_hits": False}
-                body |= {"_source": list(self._model.texts), **self._engine.can.unaltered}
-                for hit in run(self._search(body, index), operator.call):
-                    place = by_id[hit["_id"]]
-                    completed[place] = {**completed[place], "_source": hit.get("_source") or {}}
+        wanted = {key_of(hits[place]): place for place in places}
+        completed, engine = list(hits), cast("Engine", self._engine)
+        more = {"_source": list(self._model.texts)}
+        for found in read_documents(engine, wanted, Backoff(retries=0), _TEXTS, more):
+            for hit in found:
+                place = wanted[key_of(hit)]
+                completed[place] = {**completed[place], "_source": hit.get("_source") or {}}
         return completed
 
     def groups(self, filters: Sequence[Sequence[JSON]], limit: int) -> Steps[list[list[JSON]]]:
@@ -248,8 +240,8 @@ class CandidateLookup:
         }
         return body | ({"sort": list(self._sort)} if self._sort else {})
 
-    def _search(self, body: JSON, index: str | None = None) -> Steps[list[JSON]]:
-        return self._hits((yield lambda: self._engine.search(index or self._index, body, self._parameters)))
+    def _search(self, body: JSON) -> Steps[list[JSON]]:
+        return self._hits((yield lambda: self._engine.search(self._index, body, self._parameters)))
 
     def _multi_search(self, bodies: Sequence[JSON]) -> Steps[list[list[JSON]]]:
         """Return the hits of several searches, sent as one request."""

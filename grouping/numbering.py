@@ -122,11 +122,7 @@ class Numbering:
         return CandidateLookup(self.engine, self.index, self._model, doc_values=group, parameters=newest)
 
     def number(self, actions: Sequence[Action]) -> list[Action]:
-        """Return index actions; add the group number to each document with a fingerprint.
-
-        Raises:
-            EngineError: a request to the engine failed.
-        """
+        """Return index actions; add the group number to each document with a fingerprint."""
         if self._must_note:
             note(self.engine, self.index, self.rules, noted_linkage(self.recipe.grouping))
             self._must_note = False

@@ -397,7 +397,8 @@ def _members(  # noqa: PLR0917 - of one report
             }
             for number in part
         ]
-        for number, answer in zip(part, engine.msearch([(index, body) for body in bodies]), strict=True):
+        answers = engine.msearch([(index, body, engine.can.newest) for body in bodies])
+        for number, answer in zip(part, answers, strict=True):
             if isinstance(answer, EngineError):
                 raise answer
             found[number] = members_of(check_complete(answer)["hits"]["hits"], leaders[number], names)

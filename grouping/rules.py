@@ -43,11 +43,7 @@ class Rules:
         return cls(**{name: getattr(options, name) for name in names if hasattr(options, name)})
 
     def check(self) -> Verify:
-        """Check the values, and return what decides by them alone.
-
-        Raises:
-            ConfigError: a value is invalid.
-        """
+        """Check the values, and return what decides by them alone."""
         check_choice("measure", self.measure, get_args(Measure))
         # A single string would count as a list of letters.
         check_strings("scope", self.scope, MOST_SCOPES)
@@ -63,11 +59,7 @@ class Rules:
 
     @classmethod
     def of(cls, recipe: Recipe) -> "Rules":
-        """Return the rules that an index stores.
-
-        Raises:
-            ConfigError: the notes are invalid.
-        """
+        """Return the rules that an index stores."""
         noted = recipe.grouping
         scope, verify = noted.get("scope", ()), noted.get("verify")
         if not (isinstance(scope, list | tuple) and all(isinstance(name, str) for name in scope)):
@@ -125,11 +117,7 @@ class Rules:
 
 
 def note(engine: Engine, index: str, rules: Rules, linkage: Linkage) -> None:
-    """Note rules in the recipes of all indices of a name.
-
-    Raises:
-        EngineError: the engine does not change the mappings.
-    """
+    """Note rules in the recipes of all indices of a name."""
     noted = rules.to_json() | linkage_note(linkage)
     for name, mappings in sorted(engine.all_mappings(index).items()):
         stored = stored_recipe(mappings)

@@ -338,7 +338,19 @@ class Fingerprinter:
     def _json(self, batch: TokenBatch, sketches: Sketches, facts: Iterator[str] | None = None) -> list[bytes]:
         self._count(batch, sketches)
         with self.meter.stage("sketch"):
-            return fields_json(self._id, self.sketcher, batch, sketches, self._signed_json, facts)
+            digests = _with_facts(token_digests(batch.hashes, batch.offsets), facts)
+            rest = self._signed_json(self.sketcher, sketches)
+            # A language code may need escapes; digests and ids never do.
+            codes = {code: json.dumps(code, ensure_ascii=False)[1:-1] for code in set(batch.languages)}
+            counts, signed, scheme = sketches.shingles.tolist(), sketches.valid.tolist(), self._id
+            return [
+                (
+                    f'{{"scheme":"{scheme}","lang":"{(lang := codes[code])}","shingles":{count},'
+                    f'"digest":"{scheme}.{lang}.{count}.{digest}"'
+                ).encode()
+                + (next(rest) if good else b"}")
+                for code, count, digest, good in zip(batch.languages, counts, digests, signed, strict=True)
+            ]
 
     def _count(self, batch: TokenBatch, sketches: Sketches) -> None:
         self.meter.languages.update(batch.languages)
@@ -392,36 +404,6 @@ def sketch_json(sketcher: Sketcher, sketches: Sketches) -> Iterator[bytes]:
     signatures = _base64(sketcher.signatures(sketches)[sketches.valid])
     for words, signature in zip(keywords, signatures, strict=True):
         yield b',"supershingles":[%b],"signature":"%b"}' % (words, signature)
-
-
-def fields_json(  # noqa: PLR0917 - as the fingerprinter calls it
-    scheme: str,
-    sketcher: Sketcher,
-    batch: TokenBatch,
-    sketches: Sketches,
-    signed_json: Callable[[Sketcher, Sketches], Iterator[bytes]] = sketch_json,
-    facts: Iterator[str] | None = None,
-) -> list[bytes]:
-    """Return the fingerprint of each document of a block as JSON, like ``Fingerprint.to_field``.
-
-    Args:
-        scheme: the scheme's id.
-        signed_json: ``sketch_json`` or its compiled equivalent.
-        facts: yields what ``facts_of`` returns for each document.
-    """
-    digests = _with_facts(token_digests(batch.hashes, batch.offsets), facts)
-    rest = signed_json(sketcher, sketches)
-    # A language code may need escapes; digests and ids never do.
-    codes = {code: json.dumps(code, ensure_ascii=False)[1:-1] for code in set(batch.languages)}
-    rows = zip(batch.languages, sketches.shingles.tolist(), digests, sketches.valid.tolist(), strict=True)
-    return [
-        (
-            f'{{"scheme":"{scheme}","lang":"{(lang := codes[code])}","shingles":{count},'
-            f'"digest":"{scheme}.{lang}.{count}.{digest}"'
-        ).encode()
-        + (next(rest) if good else b"}")
-        for code, count, digest, good in rows
-    ]
 
 
 def _lists(found: Bytes) -> Iterator[bytes]:

@@ -129,11 +129,7 @@ def _schemes(options: CanonOptions, overrides: Mapping[str, CanonOptions]) -> It
 
 
 def _seal_of(signed: Sequence[_SignedDocument], seal: Seal | None, index: str) -> Seal | None:
-    """Return the seal of fingerprints; None if they have none.
-
-    Raises:
-        ConfigError: they were sealed with another key.
-    """
+    """Return the seal of fingerprints; None if they have none."""
     if not any(one.print.seal for one in signed):
         return None
     if seal is None or not any(seal.fits(one.print) for one in signed):

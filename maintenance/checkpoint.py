@@ -67,11 +67,7 @@ class Checkpoint:
             raise self._useless("is damaged") from error
 
     def save(self, state: Mapping[str, Any]) -> None:
-        """Replace the file atomically: a reader sees the old state or the new one.
-
-        Raises:
-            InputError: it can't be written.
-        """
+        """Replace the file atomically: a reader sees the old state or the new one."""
         if self.path is not None:
             replace_lines(self.path, [json.dumps({"format": _FORMAT, "job": self.job, "state": state})])
 
@@ -85,11 +81,7 @@ class Checkpoint:
 
 
 def replace_lines(path: Path, lines: Iterable[str]) -> None:
-    """Replace the content of a file atomically and durably.
-
-    Raises:
-        InputError: it can't be written.
-    """
+    """Replace the content of a file atomically and durably."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(path) as file:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, BulkFailure, BulkResult, Engine, IndexInfo
-from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpired
+from shinglefold.errors import ConfigError, EngineError, IndexMissing
 from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.ingest.writing.batch import send
 from shinglefold.maintenance.guarded_updates import ROUNDS, Hit, conflict_outcome, reread
@@ -17,7 +17,7 @@ from shinglefold.maintenance.preconditions import (
     write_obstacles,
 )
 from shinglefold.maintenance.reconcile import DocumentKey, guarded, key_of_action, unrecognized_content
-from shinglefold.maintenance.scan import RESTARTS, Scan, Throttle
+from shinglefold.maintenance.scan import Scan, Throttle, restart_on_expiry
 from shinglefold.maintenance.setup import is_ours
 from shinglefold.model.recipe import META_KEY, stored_recipe
 from shinglefold.model.stored_fingerprint import is_placeholder, without_fingerprint
@@ -161,7 +161,7 @@ def _found(
     body: JSON = {"size": size, "track_total_hits": True, "_source": False, **engine.can.unaltered}
     if query is not None:
         body["query"] = query
-    hits = check_complete(engine.search(index, body))["hits"]
+    hits = check_complete(engine.search(index, body, engine.can.newest))["hits"]
     return int(hits["total"]["value"]), tuple(str(hit["_id"]) for hit in hits["hits"])
 
 
@@ -349,7 +349,7 @@ def _query(path: str) -> JSON:
 def _count(engine: Engine, index: str, path: str) -> int:
     engine.refresh(index)
     body = {"query": _query(path), "size": 0, "track_total_hits": True, **engine.can.unaltered}
-    return int(check_complete(engine.search(index, body))["hits"]["total"]["value"])
+    return int(check_complete(engine.search(index, body, engine.can.newest))["hits"]["total"]["value"])
 
 
 @dataclass(slots=True)
@@ -365,23 +365,20 @@ class _Stripper:
     def strip_index(self, index: str, path: str) -> None:
         """Rewrite each document of an index that has the field."""
         with Interrupts() as interrupts:
-            for _ in range(RESTARTS):
-                self.engine.refresh(index)
-                scan = Scan(self.engine, index, _query(path), keep_alive=self.throttle.keep_alive)
-                try:
-                    position = scan.start()
-                    for page in scan.pages(position):
-                        with interrupts.held():
-                            self._strip_page(page.hits, path, lambda: interrupts.pending)
-                        self._report()
-                        position = page.place
-                        self.throttle.wait(len(page.hits))
-                except PitExpired:
-                    continue
-                scan.close(position)
-                self.engine.refresh(index)
-                return
-        raise PitExpired(f"the point in time was lost {RESTARTS} times; check the server, then continue")
+            restart_on_expiry(lambda: self._scan(index, path, interrupts))
+
+    def _scan(self, index: str, path: str, interrupts: Interrupts) -> None:
+        self.engine.refresh(index)
+        scan = Scan(self.engine, index, _query(path), keep_alive=self.throttle.keep_alive)
+        position = scan.start()
+        for page in scan.pages(position):
+            with interrupts.held():
+                self._strip_page(page.hits, path, lambda: interrupts.pending)
+            self._report()
+            position = page.place
+            self.throttle.wait(len(page.hits))
+        scan.close(position)
+        self.engine.refresh(index)
 
     def _strip_page(self, hits: Sequence[Hit], path: str, stop: Callable[[], bool]) -> None:
         """Write documents without their fingerprint; read those again that other writers changed."""

@@ -104,9 +104,7 @@ class BackfillCounts:
         self.read -= self.skipped
         self.empty -= self.textless
         self.dropped = self.failed = self.textless = 0
-        self.without_text.clear()
-        self.reasons.clear()
-        self.failures.clear()
+        self._clear_lists()
 
     def restart(self) -> None:
         """Reset the counts because the scan restarts; move updated documents to ``earlier``."""
@@ -114,9 +112,11 @@ class BackfillCounts:
         for name in _OUTCOMES:
             setattr(self, name, 0)
         self.empty = 0
-        self.without_text.clear()
-        self.reasons.clear()
-        self.failures.clear()
+        self._clear_lists()
+
+    def _clear_lists(self) -> None:
+        for listed in (self.without_text, self.reasons, self.failures):
+            listed.clear()
 
     def _count_reason(self, reason: str, count: int) -> None:
         known = reason if reason in self.reasons or len(self.reasons) < _LISTED else "(other reasons)"
@@ -145,11 +145,7 @@ def conflict_outcome(failure: BulkFailure) -> Literal["conflict", "gone", "refus
 
 
 def reread(engine: Engine, keys: Iterable[DocumentKey], backoff: Backoff) -> Iterator[Hit]:
-    """Yield the newest versions of documents, without deleted ones.
-
-    Raises:
-        EngineError: the engine can't be reached.
-    """
+    """Yield the newest versions of documents, without deleted ones."""
     wanted = list(keys)
     for index in {key.index for key in wanted}:
         retry_unavailable(partial(engine.refresh, index), backoff)
@@ -178,7 +174,7 @@ def read_documents(
 
 
 def _search(engine: Engine, index: str, body: JSON) -> list[Hit]:
-    hits: list[Hit] = check_complete(engine.search(index, body))["hits"]["hits"]
+    hits: list[Hit] = check_complete(engine.search(index, body, engine.can.newest))["hits"]["hits"]
     return hits
 
 

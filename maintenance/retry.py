@@ -30,11 +30,7 @@ class ForeignFile(InputError):
 
 
 def check_letters(path: Path) -> None:
-    """Check that a file holds only dead letters and can be replaced.
-
-    Raises:
-        InputError: it holds something else, can't be replaced, or does not exist.
-    """
+    """Raise ``InputError`` unless a file holds only dead letters and can be replaced."""
     try:
         if path.is_symlink():
             raise InputError(f"{path} is a link; give the file itself: {path.resolve()}")
@@ -71,12 +67,7 @@ def _check_lines(path: Path, lines: Iterator[bytes]) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Lock a dead-letter file against other runs.
-
-    Raises:
-        InputError: another run has locked it.
-        ConfigError: the system can't lock files.
-    """
+    """Lock a dead-letter file against other runs."""
     require_locks("a retry of dead letters")
     with path.open("rb") as file:
         # If another run replaced the file in between, a third one may have locked the new file.
@@ -86,11 +77,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def recover_letters(path: Path, retrying: Path) -> None:
-    """Move dead letters from the temporary file of a killed run to the original file, unless it has them.
-
-    Raises:
-        InputError: the temporary file holds something else.
-    """
+    """Move dead letters from the temporary file of a killed run to the original file, unless it has them."""
     if not retrying.is_symlink() and not retrying.exists():
         return
     if retrying.is_symlink() or not retrying.is_file() or retrying.stat().st_size:

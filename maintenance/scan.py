@@ -94,11 +94,7 @@ class Slice:
 
     @classmethod
     def parse(cls, text: str) -> "Slice":
-        """Read ``2/4``.
-
-        Raises:
-            ConfigError: the text has another form.
-        """
+        """Read ``2/4``."""
         found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
         if found is None:
             raise ConfigError(f"part {text!r}: expected NUMBER/OF, such as 2/4 for the second of four")
@@ -297,11 +293,7 @@ class Scan:
         return [bucket["key"] for bucket in found["buckets"]]
 
     def _check_part(self, shards: int) -> None:
-        """Check that the engine slices the index in the same way for every client.
-
-        Raises:
-            ConfigError: there are more parts than shards on an engine that slices by shards.
-        """
+        """Raise ``ConfigError`` for more parts than shards on an engine that slices by shards."""
         if self.engine.can.slices == "shards" and self.part.of > shards:
             raise ConfigError(
                 f"{self.index!r} has {shards} shards, and this engine allows no more parts than that: "
@@ -371,11 +363,7 @@ class Scan:
 
 
 def restart_on_expiry(read: Callable[[], T]) -> T:
-    """Return the result of a function that scans an index; repeat it if the point in time is lost.
-
-    Raises:
-        PitExpired: it is lost repeatedly.
-    """
+    """Return the result of a function that scans an index; repeat it if the point in time is lost."""
     for _ in range(RESTARTS):
         with suppress(PitExpired):
             return read()

@@ -442,7 +442,7 @@ def _count_to_sign(engine: Engine, index: str, request: SetupRequest, outdated: 
     missing = missing_query(request.recipe.field, request.recipe.scheme.id)
     query = {"match_all": {}} if index in outdated else missing
     body = {"query": query, "size": 0, "track_total_hits": True, **engine.can.unaltered}
-    return int(check_complete(engine.search(index, body))["hits"]["total"]["value"])
+    return int(check_complete(engine.search(index, body, engine.can.newest))["hits"]["total"]["value"])
 
 
 def _plain(value: Mapping[str, Any]) -> JSON:

@@ -113,9 +113,11 @@ def _read_recipe(engine: Engine, info: IndexInfo) -> IndexStatistics:
 
 
 def _bodies(one: IndexStatistics) -> list[JSON]:
-    """Return the searches that count documents: all, signed, placeholders, by language, grouped."""
-    bodies = [_count_all(one), _count_signed(one)]
+    """Return the searches that count documents: all by scheme, signed, placeholders, by language, grouped."""
+    everything: JSON = {"size": 0, "track_total_hits": True}
+    bodies = [everything, _count_signed(one)]
     if one.recipe is not None:
+        everything["aggs"] = {"scheme": {"terms": {"field": f"{one.recipe.field}.scheme", "size": _MOST}}}
         bodies.append(_count_query(placeholder_query(one.recipe.field)))
         # A digest begins with scheme and language, so that no field of its own has to be indexed.
         digest = f"{one.recipe.field}.digest"
@@ -132,14 +134,6 @@ def _languages(one: IndexStatistics) -> list[str]:
 
 def _count_query(query: JSON) -> JSON:
     return {"size": 0, "track_total_hits": True, "query": query}
-
-
-def _count_all(one: IndexStatistics) -> JSON:
-    """Return a search that counts documents, also by the scheme of their fingerprint."""
-    body: JSON = {"size": 0, "track_total_hits": True}
-    if one.recipe is not None:
-        body["aggs"] = {"scheme": {"terms": {"field": f"{one.recipe.field}.scheme", "size": _MOST}}}
-    return body
 
 
 def _count_signed(one: IndexStatistics) -> JSON:

@@ -1,42 +1,185 @@
-"""The gate of an index, blocking and awaited, and bulk runs: documents in, verdicts out."""
+"""The gate of an index: documents in, verdicts out."""
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import closing, nullcontext, suppress
-from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, ParamSpec, Self, TypeVar
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from typing import Any, Self
 
-from shinglefold.contracts.engine import JSON, Document, Engine, HasConnection, RunsInThreads
-from shinglefold.engines import open_engine
-from shinglefold.errors import ConfigError, EngineError
-from shinglefold.grouping.gate.base_gate import (
-    BATCH,
-    BaseGate,
-    accepted_or_raise,
-    canonicalizer_of,
-    check_gate_options,
+from shinglefold.contracts.engine import JSON, Document, Engine
+from shinglefold.documents import get, random_id, too_long
+from shinglefold.errors import EngineError, InputError, Refused, ShinglefoldError
+from shinglefold.grouping.gate.exclusive_store import ExclusiveStore
+from shinglefold.grouping.gate.group_commit import DecisionJob, GroupCommit, LoopThread, WaitingCaller
+from shinglefold.grouping.gate.opening import BLOCKING, EngineCalls, GateSetup, match_keys_of, open_gate
+from shinglefold.grouping.gate.protocol.member import (
+    Member,
+    Verdict,
+    document_key,
+    id_and_routing,
+    numbers_of,
 )
-from shinglefold.grouping.gate.group_commit import LoopThread
-from shinglefold.grouping.gate.housekeeping import sweep
-from shinglefold.grouping.gate.opening import AWAITED, BLOCKING, GateSetup, open_gate
-from shinglefold.grouping.gate.protocol.member import Verdict
+from shinglefold.grouping.gate.server_store import ServerStore
+from shinglefold.grouping.gate.sweep import sweep
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline
-from shinglefold.ingest.readers.record import Record
+from shinglefold.ingest.pipeline.pipeline import Outcome
+from shinglefold.ingest.processors.texts import joined_text, without_markup
 from shinglefold.ingest.writing.batch import ReadBack
 from shinglefold.model.seal import Seal
-from shinglefold.model.stored_fingerprint import without_fingerprint
-from shinglefold.options.validation import check_str
+from shinglefold.model.stored_fingerprint import overwrite_refusal, without_fingerprint
+from shinglefold.options.validation import check_str, expected
 from shinglefold.rerank.explanation import matched_passages
 from shinglefold.rerank.hits import check_complete
-from shinglefold.runtime.signals import Interrupts
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
+#: The most documents decided at once.
+BATCH = 300
+#: The most characters of the documents in one request; a character may take four bytes.
+_CHARACTERS = 4_000_000
+_LONGEST_ID = 512
+#: Fields that are not part of the source of a document.
+_METADATA = ("_id", "_index", "_routing", "_op_type")
 #: The most documents with one id, under different routings, that ``Gate.passages`` compares.
 _ROUTINGS = 100
+
+
+class BaseGate:
+    """A gate for a prepared index; a subclass decides in which event loop ``_group_commit`` runs.
+
+    Args:
+        calls: how to call ``engine``.
+    """
+
+    def __init__(
+        self,
+        engine: Any,  # noqa: ANN401 - blocking or awaited
+        setup: GateSetup,
+        pipeline: Pipeline | None,
+        seal: Seal | None,
+        calls: EngineCalls,
+    ) -> None:
+        self._setup, self._pipeline, self._seal = setup, pipeline, seal
+        self.policy, self.index, self.recipe = setup.context.policy, setup.index, setup.recipe
+        #: Counts documents that an ingest pipeline of the server stored otherwise than they were signed, and
+        #: those that could not be read to be compared.
+        self.read_back = ReadBack(engine, setup.index, setup.recipe, pipelines=setup.pipelines)
+        documents = setup.documents(engine, engine.can.newest)
+        store: ServerStore | ExclusiveStore
+        if (shared := setup.shared) is not None:
+            store = ServerStore(engine, calls, setup, shared, documents, self.read_back)
+        else:
+            store = ExclusiveStore(engine, setup.index, documents)
+        self._group_commit = GroupCommit(setup.index, self._job, store)
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline that makes fingerprints."""
+        if self._pipeline is None:
+            self._pipeline = Pipeline.from_json(self.recipe.pipeline, self.recipe.scheme, seal=self._seal)
+        return self._pipeline
+
+    def _fingerprinted(self, documents: Sequence[Document]) -> list[Document | Verdict]:
+        """Return documents with fingerprints and ids, or verdicts on those that the pipeline drops."""
+        _check_documents(documents)
+        field = self.recipe.field
+        reasons = [too_long(document) or overwrite_refusal(document, field) for document in documents]
+        valid = [
+            without_fingerprint(document, field)
+            for document, reason in zip(documents, reasons, strict=True)
+            if not reason
+        ]
+        outcomes = (
+            outcome
+            for begin in range(0, len(valid), BATCH)
+            for outcome in self.pipeline.run_block(valid[begin : begin + BATCH])
+        )
+        return [
+            _processed(document, None if reason else next(outcomes), reason)
+            for document, reason in zip(documents, reasons, strict=True)
+        ]
+
+    async def _add_all(self, documents: Sequence[Document]) -> list[Verdict]:
+        """Fingerprint documents in the thread of the event loop, and decide about them.
+
+        The embedded engine gets the words of texts from the thread that fingerprinted them.
+        """
+        _check_documents(documents)
+        processed = self._fingerprinted(documents[:BATCH])
+        for begin in range(BATCH, len(documents), BATCH):
+            # Let other callers run between two batches.
+            await asyncio.sleep(0)
+            processed += self._fingerprinted(documents[begin : begin + BATCH])
+        return await self._decide(processed)
+
+    async def _decide(self, processed: Sequence[Document | Verdict]) -> list[Verdict]:
+        """Decide about fingerprinted documents; return all verdicts in order."""
+        documents = [one for one in processed if not isinstance(one, Verdict)]
+        decided = iter(await self._group_commit.admit(documents))
+        return [one if isinstance(one, Verdict) else next(decided) for one in processed]
+
+    def _member(self, document: Document) -> Member | Verdict:
+        """Return the member for a document, or the verdict on one that is invalid or does not fit."""
+        id_, model = str(document["_id"]), self._setup.model
+        try:
+            # Servers would refuse the whole request.
+            if self._setup.intents and (size := len(id_.encode("utf-8", "surrogatepass"))) > _LONGEST_ID:
+                raise InputError(f"its id has {size:,} bytes; the limit is {_LONGEST_ID}")
+            routing = self._routing(document.get("_routing"))
+            query = model.query_document(document)
+            if (made := query.print.scheme) != (scheme := self.recipe.scheme.id):
+                raise InputError(
+                    f"its fingerprint is of the scheme {made}, and the index was made with {scheme}"
+                )
+            fields = [name for name in self.recipe.fields if get(document, name) is not None]
+            text = joined_text(without_markup(document, fields), fields, True) if fields else ""
+        except ShinglefoldError as error:
+            return Verdict("failed", id_, reason=str(error))
+        if why := self.policy.misfit(len(text or "")):
+            return Verdict("refused", id_, reason=why)
+        source = {name: value for name, value in document.items() if name not in _METADATA}
+        scope = [query.values.get(one.field, ()) for one in model.scopes]
+        numbers = numbers_of(query.print, scope, self.index, id_, routing)
+        create = document.get("_op_type") == "create"
+        return Member(document_key(id_, routing), source, query, numbers, match_keys_of(query), create)
+
+    def _routing(self, given: object) -> str | None:
+        """Return the routing of a document; None if it has none."""
+        if given is None:
+            return None
+        if isinstance(given, bool) or not isinstance(given, str | int) or given == "":
+            raise InputError(f"its _routing is {given!r}; give a text that is not empty, or leave it out")
+        if not self._setup.intents:
+            raise InputError("its index is in an engine that has no _routing; leave it out")
+        return str(given)
+
+    def _job(self, callers: Sequence[WaitingCaller]) -> DecisionJob:
+        """Return a job that decides about the documents of callers together."""
+        return DecisionJob(
+            callers,
+            self._setup.context,
+            batches=batches,
+            member=self._member,
+            describe=self._describe,
+            read_back=self.read_back,
+            shared=self._setup.shared is not None,
+        )
+
+    def _describe(self, verdict: Verdict) -> Verdict:
+        """Return a verdict with its reason in words, and with ids instead of document keys."""
+        like = verdict.like
+        if like is not None:
+            like = replace(like, id=id_and_routing(like.id)[0])
+        verdict = replace(verdict, id=id_and_routing(verdict.id)[0], like=like)
+        if verdict.status != "refused" or like is None:
+            return verdict
+        measured = f"{self.policy.measure} {like.likeness:.2f}"
+        if like.similarity is not None:
+            measured += f" by estimate, edit similarity {like.similarity:.2f} by text"
+        why = f"it resembles {like.id!r} of {self.index!r} ({measured})"
+        if verdict.full:
+            why += f", whose group has {self.policy.most:,} documents already"
+        return replace(verdict, reason=why)
 
 
 class Gate(BaseGate):
@@ -67,11 +210,10 @@ class Gate(BaseGate):
         seal: Seal | None = None,
         lease: float = 30.0,
     ) -> None:
-        check_gate_options(policy, pipeline)
-        setup = open_gate(engine, index, policy or Policy(), seal, lease, canonicalizer_of(pipeline))
+        setup = open_gate(engine, index, policy, pipeline, seal, lease)
         super().__init__(engine, setup, pipeline, seal, BLOCKING)
         self.engine = engine
-        self._thread = LoopThread("shinglefold-gate")
+        self._thread = LoopThread()
         self._closing = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -139,7 +281,8 @@ class Gate(BaseGate):
         if stored is not None and (found := shared(stored)):
             return found
         # Documents with other routings may have the same id: choose the one that shares most.
-        return max(map(shared, self._with_id(like)), key=_equal_tokens, default=[])
+        alternatives = map(shared, self._with_id(like))
+        return max(alternatives, key=lambda own: sum(one["equal_tokens"] for one in own), default=[])
 
     def _with_id(self, id_: str) -> list[JSON]:
         """Return the documents of an id under any routing, which only a search finds."""
@@ -167,196 +310,63 @@ class Gate(BaseGate):
                 self._thread.stop()
 
 
-def _equal_tokens(passages: Sequence[JSON]) -> int:
-    return sum(passage["equal_tokens"] for passage in passages)
+def _check_documents(documents: object) -> None:
+    if not isinstance(documents, list | tuple):
+        raise expected("documents", "a list of documents, each an object of its fields", documents)
+    for document in documents:
+        if not isinstance(document, Mapping):
+            raise expected("document", "an object of its fields", document)
 
 
-class AsyncGate(BaseGate):
-    """A ``Gate`` whose methods are awaited; tasks of one event loop may share it.
-
-    A task that is cancelled stops waiting, but its documents may still be accepted. Make a gate with
-    ``await AsyncGate.open(engine, index, policy)``.
-    """
-
-    def __init__(
-        self,
-        engine: Any,  # noqa: ANN401 - an awaited engine
-        setup: GateSetup,
-        pipeline: Pipeline | None,
-        seal: Seal | None,
-    ) -> None:
-        self.engine = engine
-        self._thread: LoopThread | None = None
-        if isinstance(engine, RunsInThreads):
-            super().__init__(engine.blocking, setup, pipeline, seal, BLOCKING)
-            # A blocking engine must not block the event loop of the caller.
-            self._thread = LoopThread("shinglefold-gate")
-        else:
-            super().__init__(engine, setup, pipeline, seal, AWAITED)
-
-    @classmethod
-    async def open(
-        cls,
-        engine: Any,  # noqa: ANN401 - an awaited engine
-        index: str,
-        policy: Policy | None = None,
-        *,
-        pipeline: Pipeline | None = None,
-        seal: Seal | None = None,
-        lease: float = 30.0,
-        blocking: Engine | None = None,
-    ) -> Self:
-        """Prepare the index and open a gate for it.
-
-        Args:
-            engine: ``AsyncOpenSearchEngine``, ``AsyncElasticsearchEngine`` or ``AsyncEmbeddedEngine``.
-            index, policy, pipeline, seal, lease: see ``Gate``.
-            blocking: an engine of the same server, which prepares the index; None opens one for that.
-
-        Raises:
-            ConfigError: the index was not set up for gates, or the engine does not support them.
-        """
-        check_gate_options(policy, pipeline)
-        if not isinstance(engine, RunsInThreads) and not isinstance(engine, HasConnection):
-            raise ConfigError(f"{type(engine).__name__} is not an awaited engine: use Gate for blocking ones")
-
-        def prepare(by: Engine) -> GateSetup:
-            return open_gate(by, index, policy or Policy(), seal, lease, canonicalizer_of(pipeline))
-
-        def opened() -> GateSetup:
-            if isinstance(engine, RunsInThreads):
-                return prepare(engine.blocking)
-            if blocking is not None:
-                return prepare(blocking)
-            with closing(open_engine(engine.connection)) as own:
-                return prepare(own)
-
-        return cls(engine, await asyncio.to_thread(opened), pipeline, seal)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # See ``Gate.__exit__``.
-        with nullcontext() if kind is None else suppress(EngineError):
-            await self.close()
-
-    async def add(self, document: Document) -> Verdict:
-        """Add a document; see ``Gate.add``."""
-        (verdict,) = await self.add_all([document])
-        return accepted_or_raise(verdict)
-
-    async def add_all(self, documents: Sequence[Document]) -> list[Verdict]:
-        """Add the documents that the policy accepts; see ``Gate.add_all``."""
-        if self._thread is not None:
-            return await self._run(self._add_all, documents)
-        return await self._decide(await asyncio.to_thread(self._fingerprinted, documents))
-
-    async def admit(self, documents: Sequence[Document]) -> list[Verdict]:
-        """Decide about documents with fingerprints; see ``Gate.admit``."""
-        return await self._run(self._group_commit.admit, documents)
-
-    async def refresh(self) -> None:
-        """Make accepted documents visible to searches."""
-        await self._run(self._group_commit.refresh)
-
-    async def close(self) -> None:
-        """Make accepted documents visible, and delete the gate's intents; a second call does nothing."""
-        if self._thread is None:
-            await self._group_commit.close()
-        elif not self._thread.stopped:
-            await self._run(self._group_commit.close)
-            await asyncio.to_thread(self._thread.stop)
-
-    async def _run(
-        self,
-        work: Callable[Arguments, Coroutine[Any, Any, Result]],
-        *args: Arguments.args,
-        **options: Arguments.kwargs,
-    ) -> Result:
-        if self._thread is None:
-            return await work(*args, **options)
-        return await asyncio.wrap_future(self._thread.submit(work, *args, **options))
+def accepted_or_raise(verdict: Verdict) -> Verdict:
+    """Return the verdict on an accepted document; raise ``Refused`` for any other."""
+    if verdict.status == "accepted":
+        return verdict
+    like = verdict.like
+    if like is None:
+        raise Refused(verdict.reason)
+    raise Refused(verdict.reason, like.id, like.likeness, verdict.group)
 
 
-@dataclass(slots=True)
-class BulkRun:
-    """The state of a run: ``read == accepted + refused + failed + unknown``.
+def document_id(document: Mapping[str, Any]) -> str:
+    """Return the id of a document, or a random one if it has none."""
+    given = document.get("_id", document.get("id"))
+    if given is not None and given != "":
+        return str(given)
+    return random_id()
 
-    Attributes:
-        verdicts: the verdict on each document, in order, as JSON with its line.
-        unknown: documents that are being decided; if the run ends now, some may have been stored.
-        stopped: why the run ended early; "" if it did not.
-        stale: stored documents that had another text than their fingerprint, and so decided nothing.
-        read_back: counts documents that the server stored otherwise than they were signed, and those that
-            could not be read to be compared.
-    """
 
-    verdicts: list[JSON] = field(default_factory=list)
-    unknown: int = 0
-    stopped: str = ""
-    stale: set[str] = field(default_factory=set)
-    read_back: ReadBack | None = None
+def batches(documents: Sequence[Document]) -> list[list[Document]]:
+    """Split documents into batches that fit into a request and have no id twice."""
+    split: list[list[Document]] = []
+    seen: set[str] = set()
+    room = 0
+    for document in documents:
+        id_, size = str(document["_id"]), _characters(document)
+        if not split or len(seen) == BATCH or id_ in seen or size > room:
+            split.append([])
+            seen, room = set(), _CHARACTERS
+        split[-1].append(document)
+        seen.add(id_)
+        room -= size
+    return split
 
-    @property
-    def read(self) -> int:
-        """The number of documents that were read."""
-        return len(self.verdicts) + self.unknown
 
-    def count(self, status: str) -> int:
-        """Return how many documents have a status: ``accepted``, ``refused`` or ``failed``."""
-        return sum(verdict["status"] == status for verdict in self.verdicts)
+def _characters(value: object) -> int:
+    """Return about how many characters a value has as JSON."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(_characters, value.values()))
+    if not isinstance(value, list | tuple):
+        return 8
+    return sum(map(len if set(map(type, value)) == {str} else _characters, value))
 
-    def add_all(self, gate: Gate, records: Iterator[Record], passages: bool = False) -> None:
-        """Add all documents. Ctrl-C and SIGTERM end the run between batches.
 
-        A second signal stops waiting for the batch that is being decided.
-
-        Args:
-            passages: add the passages that a refused document has in common with the stored one.
-
-        Raises:
-            Interrupted: a signal came; documents that were stored stay, and are counted.
-            EngineError: the engine failed; the same holds for stored documents.
-            InputError: the source could not be read any further; the same holds for stored documents.
-        """
-        self.read_back = gate.read_back
-        with Interrupts() as interrupts:
-            while True:
-                with interrupts.breakable():
-                    batch = list(islice(records, BATCH))
-                interrupts.check()
-                if not batch:
-                    return
-                self.unknown = len(batch)
-                with interrupts.breakable(at_once=False):
-                    verdicts = gate.add_all([one.document for one in batch if one.document is not None])
-                self._record(gate, batch, iter(verdicts), passages)
-
-    def to_json(self) -> JSON:
-        """Return the counts, and the verdict on each document."""
-        counts = {name: self.count(name) for name in ("accepted", "refused", "failed")}
-        more: JSON = {"stopped": self.stopped, "unknown": self.unknown} if self.stopped else {}
-        if self.stale:
-            more["stale"] = len(self.stale)
-        if self.read_back is not None:
-            more |= self.read_back.to_json()
-        return {"read": self.read, **counts, **more, "documents": self.verdicts}
-
-    def _record(self, gate: Gate, batch: list[Record], verdicts: Iterator[Verdict], passages: bool) -> None:
-        self.unknown = 0
-        begin = len(self.verdicts)
-        for record in batch:
-            position: JSON = {"line": record.line, "source": record.source}
-            if record.document is None:
-                self.verdicts.append({"status": "failed", "reason": record.reason, **position})
-            else:
-                verdict = next(verdicts)
-                self.stale |= verdict.stale
-                self.verdicts.append({**verdict.to_json(), **position})
-        if not passages:
-            return
-        # These requests may fail, so the verdicts are counted before.
-        for record, told in zip(batch, self.verdicts[begin:], strict=True):
-            if record.document is not None and "like" in told:
-                told["passages"] = gate.passages(record.document, told["like"]["_id"])
+def _processed(document: Document, outcome: Outcome | None, reason: str) -> Document | Verdict:
+    """Return the processed document with an id, or the verdict on one that is invalid or was dropped."""
+    if outcome is not None and outcome.document is not None:
+        return {**outcome.document, "_id": document_id(outcome.document)}
+    failure = None if outcome is None else outcome.failure
+    why = reason or ("the pipeline dropped it" if failure is None else str(failure))
+    return Verdict("failed", document_id(document), reason=why)

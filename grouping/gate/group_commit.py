@@ -18,8 +18,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import EngineError
-from shinglefold.grouping.gate.housekeeping import Housekeeping
-from shinglefold.grouping.gate.protocol.context import DecisionContext
+from shinglefold.grouping.gate.exclusive_store import ExclusiveStore
+from shinglefold.grouping.gate.protocol.decide import DecisionContext
 from shinglefold.grouping.gate.protocol.member import (
     Member,
     Pause,
@@ -30,7 +30,7 @@ from shinglefold.grouping.gate.protocol.member import (
     id_and_routing,
 )
 from shinglefold.grouping.gate.protocol.protocol import decide
-from shinglefold.grouping.gate.stores import ExclusiveStore, ServerStore
+from shinglefold.grouping.gate.server_store import ServerStore
 from shinglefold.ingest.writing.batch import ReadBack
 from shinglefold.runtime.sans_io import run_async
 
@@ -118,7 +118,10 @@ class DecisionJob:
                 request = go()
             except StopIteration:
                 return None
-            if isinstance(request, Pause) and self._yields_turn(request):
+            # Between two batches other jobs may always run.
+            if isinstance(request, Pause) and (
+                not request.milliseconds or (self._shared and not request.alone)
+            ):
                 return request.milliseconds
             try:
                 answer: Any = yield request
@@ -126,10 +129,6 @@ class DecisionJob:
                 go = partial(self._steps.throw, failure)
             else:
                 go = partial(self._steps.send, answer)
-
-    def _yields_turn(self, pause: Pause) -> bool:
-        """Return whether other jobs may run during a pause; between two batches they always may."""
-        return not pause.milliseconds or (self._shared and not pause.alone)
 
     def deliver(self) -> None:
         """Give callers the verdicts that are final and durable."""
@@ -213,9 +212,8 @@ class GroupCommit:
         index: str,
         new_job: Callable[[Sequence[WaitingCaller]], DecisionJob],
         store: ServerStore | ExclusiveStore,
-        housekeeping: Housekeeping,
     ) -> None:
-        self._index, self._new_job, self._store, self._housekeeping = index, new_job, store, housekeeping
+        self._index, self._new_job, self._store = index, new_job, store
         self._waiting: list[WaitingCaller] = []
         self._arrival = asyncio.Event()
         #: How many callers there were when the last turn ended.
@@ -254,7 +252,7 @@ class GroupCommit:
     async def refresh(self) -> None:
         """Make accepted documents visible to searches."""
         async with self._turn:
-            await self._housekeeping.publish()
+            await self._store.publish()
 
     async def close(self) -> None:
         """Wait for running jobs, make accepted documents visible, and delete the gate's intents."""
@@ -262,11 +260,10 @@ class GroupCommit:
             await asyncio.gather(*self._jobs, return_exceptions=True)
         async with self._turn:
             if not self._closed:
-                await self._housekeeping.publish()
-                await self._housekeeping.depart()
+                await self._store.publish()
+                await self._store.depart()
                 self._closed = True
-                self._store.close()
-                await self._housekeeping.check_last()
+                await self._store.close()
 
     async def _run_job(self) -> None:
         async with self._turn:
@@ -298,10 +295,10 @@ class GroupCommit:
                 else None
             )
             async with self._store.turn(lambda: job.given_up):
-                await self._housekeeping.run_due()
+                await self._store.run_due()
                 return await run_async(job.until_pause(error), self._store.answer)
         except BaseException as failure:
-            job.fail(await self._housekeeping.cause_of(failure))
+            job.fail(await self._store.cause_of(failure))
             if isinstance(failure, asyncio.CancelledError):
                 raise
             return None
@@ -322,14 +319,16 @@ _ALIVE_CHECK = 1.0
 class LoopThread:
     """Runs an event loop in a daemon thread, until ``stop`` or until this object is collected."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         # A blocking engine blocks the loop on purpose; debug mode would report that.
         self._loop.slow_callback_duration = float("inf")
         self._process = os.getpid()
         self._stopping = False
         self._submitting = threading.Lock()
-        self._thread = threading.Thread(target=_serve, args=(self._loop,), name=name, daemon=True)
+        self._thread = threading.Thread(
+            target=_serve, args=(self._loop,), name="shinglefold-gate", daemon=True
+        )
         self._thread.start()
         # Stop the thread before the interpreter ends: if it wakes during the shutdown, the process may crash.
         self._stop = weakref.finalize(self, _stop, self._loop, self._thread, self._process)
@@ -369,11 +368,7 @@ class LoopThread:
         *args: Arguments.args,
         **options: Arguments.kwargs,
     ) -> Result:
-        """Run a coroutine and return its result; cancel it if the caller is interrupted.
-
-        Raises:
-            EngineError: the thread was stopped, or this process is a fork, which lacks it.
-        """
+        """Return the result of ``submit``; cancel the coroutine if the caller is interrupted."""
         return self._result(self.submit(work, *args, **options))
 
     def _result(self, future: Future[Result]) -> Result:

@@ -3,14 +3,12 @@
 import asyncio
 import time
 import uuid
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, GuardedWrites, Parameters
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
-from shinglefold.documents import put
 from shinglefold.errors import (
     ConfigError,
     EngineError,
@@ -21,13 +19,14 @@ from shinglefold.errors import (
 )
 from shinglefold.grouping.candidate_search import CandidateLookup, StoredDocuments
 from shinglefold.grouping.field_values import Values
-from shinglefold.grouping.gate.protocol.context import DecisionContext
+from shinglefold.grouping.gate.protocol.decide import DecisionContext, DocumentJudge
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.intents import NullRegister
-from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields, Member, Similarity
+from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields
 from shinglefold.grouping.intent_index import check_intents, ensure_intents
 from shinglefold.grouping.rules import Policy
 from shinglefold.grouping.similarity import SimilarityModel, similarity_model
+from shinglefold.ingest import Pipeline
 from shinglefold.ingest.index_mapping import nest
 from shinglefold.maintenance.preconditions import (
     change_obstacles,
@@ -37,109 +36,11 @@ from shinglefold.maintenance.preconditions import (
 )
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.seal import Seal, check_seal, check_sealed
-from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING, stored_parts
-from shinglefold.options.validation import check_engine, check_number, check_str
-from shinglefold.rerank.hits import stored_value
+from shinglefold.model.stored_fingerprint import ATTEMPT, PENDING
+from shinglefold.options.validation import check_engine, check_number, check_str, check_type
 from shinglefold.rerank.index_fields import check_keywords
-from shinglefold.rerank.request.fold_options import Scope
 from shinglefold.rerank.similar import QueryDocument
 from shinglefold.runtime.backoff import DEFAULT_BACKOFF, Backoff
-
-
-@dataclass(frozen=True, slots=True)
-class FingerprintJudge:
-    """Compares members with stored documents, and with the parts of documents that intents publish."""
-
-    model: SimilarityModel
-
-    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Similarity | None]:
-        """Return the similarity of members and stored sources; None if they do not match.
-
-        Cost: about 10 ns a pair, and some 200 µs for each text that is compared for the first time.
-        """
-        documents, hits, positions = _distinct(pairs)
-        found = {
-            (one, other): Similarity(likeness, similarity)
-            for one, other, likeness, similarity in self.model.similar_pairs(
-                self.model.batch(documents), hits
-            )
-        }
-        return [found.get(position) for position in positions]
-
-    @property
-    def needs_texts(self) -> bool:
-        """Whether ``stale`` needs texts that ``likenesses`` does not compare."""
-        return self.model.tells_stale and not self.model.texts
-
-    def stale(self, sources: Mapping[str, Any]) -> set[str]:
-        """Return the ids of those stored sources whose fingerprint is of another text than they have.
-
-        Cost: some 100 µs for a text of usual length; a few µs if it was examined before.
-        """
-        return self.model.stale(sources)
-
-    def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
-        """Return whether members may match the documents of intents, by the parts that ``print`` returns.
-
-        The gate of an intent may have another policy and publish fewer parts. A missing part may match.
-        """
-        completed = [(member, self._completed(member, print_)) for member, print_ in pairs]
-        documents, hits, positions = _distinct(completed)
-        candidates = self.model.candidate_pairs(self.model.batch(documents), hits)
-        found = {(pair.one, pair.other) for pair in candidates}
-        return [position in found for position in positions]
-
-    def _completed(self, member: Member, print_: JSON) -> JSON:
-        """Return the published parts of an intent; missing ones are taken from the member."""
-        field, model = self.model.field, self.model
-        own, published = stored_parts(member.document, field), stored_parts(print_, field)
-        missing = [name for name in model.parts if name in own and name not in published]
-        # A document without values publishes an empty list.
-        unknown = [scope for scope in model.scopes if stored_value(print_, model.source_path(scope)) is None]
-        if not missing and not unknown:
-            return print_
-        completed = put(print_, field, {**published, **{name: own[name] for name in missing}})
-        for scope in unknown:
-            completed = put(completed, model.source_path(scope), self._scope_values(member, scope))
-        return completed
-
-    def pairs(self, members: Sequence[Member]) -> list[tuple[int, int]]:
-        """Return the pairs of members that match, by position, the earlier one first."""
-        batch = self.model.batch([member.print for member in members])
-        return [(pair.one, pair.other) for pair in self.model.similar_within(batch)]
-
-    def print(self, member: Member, /) -> JSON:
-        """Return the parts of a member that other gates compare, in the form of a stored document."""
-        field, model = self.model.field, self.model
-        stored = stored_parts(member.document, field)
-        parts = {name: stored[name] for name in ("lang", *model.parts) if name in stored}
-        print_: JSON = put({}, field, parts)
-        for scope in model.scopes:
-            if not scope.field.startswith(f"{field}."):
-                print_ = put(print_, model.source_path(scope), self._scope_values(member, scope))
-        return print_
-
-    @staticmethod
-    def _scope_values(member: Member, scope: Scope) -> list[Any]:
-        return list(member.print.values.get(scope.field, ()))
-
-
-def _distinct(
-    pairs: Sequence[tuple[Member, Any]],
-) -> tuple[list[QueryDocument], list[JSON], list[tuple[int, int]]]:
-    """Return distinct members, distinct hits, and each pair as a position in either list."""
-    members: dict[int, int] = {}
-    sources: dict[int, int] = {}
-    documents: list[QueryDocument] = []
-    hits: list[JSON] = []
-    positions: list[tuple[int, int]] = []
-    for member, source in pairs:
-        if (one := members.setdefault(id(member), len(documents))) == len(documents):
-            documents.append(member.print)
-        if (other := sources.setdefault(id(source), len(hits))) == len(hits):
-            hits.append({"_source": source})
-        positions.append((one, other))
-    return documents, hits, positions
 
 
 def match_keys_of(document: QueryDocument) -> tuple[str, ...]:
@@ -217,11 +118,7 @@ class GateSetup:
                 )
 
     def check_recipe(self, mappings: Mapping[str, Any]) -> None:
-        """Check that the index still has the recipe with which the gate was opened.
-
-        Raises:
-            EngineError: it was set up differently.
-        """
+        """Raise ``EngineError`` if the index has another recipe than when the gate was opened."""
         try:
             now = Recipe.of(mappings, self.index)
             now.check(self.recipe, self.index, f"Open another gate, after {suggest('backfill', self.index)}.")
@@ -255,19 +152,18 @@ class GateSetup:
 def open_gate(  # noqa: PLR0917 - as gates are opened
     engine: Engine,
     index: str,
-    policy: Policy,
+    policy: Policy | None,
+    pipeline: Pipeline | None,
     seal: Seal | None,
     lease: float,
-    canonicalizer: Canonicalizer | None = None,
 ) -> GateSetup:
     """Check and prepare an index for a gate.
-
-    Args:
-        canonicalizer: one of the index's scheme, to compare texts; None makes one when it is first needed.
 
     Raises:
         ConfigError: the index was not set up for gates, or the engine does not support them.
     """
+    check_type("policy", policy, Policy, 'a Policy, such as Policy("refuse"), or None', optional=True)
+    check_type("pipeline", pipeline, Pipeline, "Pipeline.from_json(…), or None", optional=True)
     check_engine(engine)
     check_str("index", index)
     check_seal(seal)
@@ -277,7 +173,12 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     recipe = Recipe.of(mappings, index)
     check_sealed(recipe.sealed, seal, f"index {index!r}")
     check_keywords(mappings, index, recipe.field)
+    policy = policy or Policy()
     _check_groups(recipe, index, policy)
+    if pipeline is not None:
+        remedy = "Open the index again, or leave the pipeline out: the gate takes the one of the index."
+        recipe.check(pipeline.recipe(recipe.field), concrete, remedy)
+    canonicalizer = None if pipeline is None else pipeline.tools.canonicalizer
     rules = policy.rules.or_noted(recipe)
     if policy.action == "refuse":
         # The index stores the rules of its groups, and this policy has no groups.
@@ -301,7 +202,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     milliseconds = round(lease * 1000)
     context = DecisionContext(
         policy,
-        FingerprintJudge(model),
+        DocumentJudge(model),
         GateFields(recipe.field),
         _new_intent_id,
         SharedRegister(_new_intent_id, milliseconds) if intents else NullRegister(),

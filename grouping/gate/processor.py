@@ -7,8 +7,7 @@ from typing import ClassVar
 from shinglefold.contracts.engine import Document
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, ProcessorError, Refused
-from shinglefold.grouping.gate.base_gate import document_id
-from shinglefold.grouping.gate.gate import Gate
+from shinglefold.grouping.gate.gate import Gate, document_id
 from shinglefold.grouping.gate.protocol.member import GateFields, Verdict
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest.processors.context import Options, ProcessorResult, Tools

@@ -158,33 +158,20 @@ class PlanJournal:
     job: Mapping[str, Any]
 
     def load(self) -> ResumePoint | None:
-        """Return the point at which an earlier run of this job ended, None if there was none.
-
-        Raises:
-            ConfigError: the checkpoint belongs to another job.
-            InputError: it can't be read.
-        """
+        """Return the point at which an earlier run of this job ended, None if there was none."""
         found = self._checkpoint.load(self._resume_point)
         if found is None:
             self._check_plan_file()
         return found
 
     def begin(self, changes: Iterable[GroupChange], passes: int, counts: RegroupCounts) -> None:
-        """Write a new plan; none of its changes is done.
-
-        Raises:
-            InputError: it can't be written.
-        """
+        """Write a new plan; none of its changes is done."""
         if self.path is not None:
             replace_lines(self._plan_file(self.path), [json.dumps({"passes": passes}), *map(_line, changes)])
         self.save(0, passes, counts)
 
     def save(self, done: int, passes: int, counts: RegroupCounts) -> None:
-        """Write how many changes of the plan are done.
-
-        Raises:
-            InputError: it can't be written.
-        """
+        """Write how many changes of the plan are done."""
         self._checkpoint.save({"passes": passes, "done": done, "counts": asdict(counts)})
 
     def remove(self) -> None:

@@ -71,11 +71,7 @@ class VerdictLog:
         return verdicts
 
     def keep(self, pairs: Uint64s, verdicts: Verdicts) -> None:
-        """Keep the verdicts on pairs that are not ``UNKNOWN``.
-
-        Raises:
-            InputError: the file can't be written.
-        """
+        """Keep the verdicts on pairs that are not ``UNKNOWN``."""
         decided = verdicts != UNKNOWN
         rows = np.zeros(int(np.count_nonzero(decided)), _ROW)
         rows["pair"], rows["said"] = pairs[decided], verdicts[decided]
@@ -154,10 +150,6 @@ class TextVerdicts:
 
     def __call__(self, census: Census, a: Int64s, b: Int64s, resemblance: Floats) -> Verdicts:
         """Return the verdicts of texts on pairs of documents with some resemblance, int8 (P,).
-
-        Raises:
-            EngineError: a request to the engine failed.
-            InputError: the verdicts can't be kept.
 
         Cost: a document of a group of up to 250 is read about once, one of n documents n / 250 times. In
         addition 5 to 40 µs a pair. At most some 500 texts are in memory.

@@ -202,9 +202,6 @@ def build_steps(
 
     Args:
         where: the name of the list in messages, such as ``processors`` or ``processors[2].on_failure``.
-
-    Raises:
-        ConfigError: a processor or an option is not valid.
     """
     return tuple(
         _step(definition, tools, factories, f"{where}[{number}]")

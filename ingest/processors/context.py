@@ -58,11 +58,7 @@ class Tools:
         return None
 
     def check(self, code: str | None, place: str) -> str | None:
-        """Check a language code given as an option, and return it.
-
-        Raises:
-            UnknownLanguage: the scheme lacks it.
-        """
+        """Return a language code given as an option; raise ``UnknownLanguage`` if the scheme lacks it."""
         if code is not None and code not in self.fingerprinter.languages:
             raise UnknownLanguage.unknown(f"language (in {place})", code, self.fingerprinter.languages)
         return code
@@ -134,11 +130,7 @@ class Options:
         return found
 
     def done(self) -> None:
-        """Reject options that were not taken.
-
-        Raises:
-            ConfigError: an option is unknown; names the nearest known one.
-        """
+        """Reject options that were not taken; the error names the nearest known one."""
         check_known(f"option (in {self.place})", self._values, tuple(self._known))
 
     def _named(self, name: str) -> str:
@@ -170,11 +162,7 @@ class DocumentProcessor(ABC):
 
     @abstractmethod
     def _one(self, document: Document) -> Document:
-        """Return the changed document.
-
-        Raises:
-            ProcessorError: the document can't be processed.
-        """
+        """Return the changed document, or raise ``ProcessorError``."""
 
 
 class FieldProcessor(DocumentProcessor):

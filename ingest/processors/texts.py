@@ -120,9 +120,6 @@ def without_markup(document: Document, fields: Sequence[str], *, always: bool = 
 
     Args:
         always: whatever its ``format``.
-
-    Raises:
-        ProcessorError: a field is not text.
     """
     for name in fields:
         if not (holds_html(document, name) or (always and name != "title")):
@@ -133,11 +130,7 @@ def without_markup(document: Document, fields: Sequence[str], *, always: bool = 
 
 
 def joined_text(document: Document, fields: Sequence[str], missing_ok: bool) -> str | None:
-    """Return the texts of several fields joined by newlines, or None if all are missing.
-
-    Raises:
-        ProcessorError: a field is not text, or all fields are missing and must not be.
-    """
+    """Return what ``texts_of`` returns joined by newlines, or None if all fields are missing."""
     present = texts_of(document, fields, missing_ok)
     return "\n".join(present) if present else None
 
@@ -257,11 +250,7 @@ class MainContent(FieldProcessor):
 
 
 def extractor() -> Callable[[str], str]:
-    """Return a function that extracts the article of a page; its result is empty if there is none.
-
-    Raises:
-        MissingExtra: resiliparse is not installed.
-    """
+    """Return a function that extracts the article of a page; its result is empty if there is none."""
     try:
         from resiliparse.extract.html2text import extract_plain_text
     except ImportError as error:

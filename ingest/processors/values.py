@@ -40,11 +40,7 @@ class ValueProcessor(FieldProcessor):
 
     @abstractmethod
     def _convert(self, value: Any) -> Any:  # noqa: ANN401 - JSON
-        """Return the new value.
-
-        Raises:
-            ProcessorError: the value can't be converted.
-        """
+        """Return the new value, or raise ``ProcessorError``."""
 
     def _one(self, document: Document) -> Document:
         value = get(document, self.field)
@@ -326,11 +322,7 @@ def _with_timezone(when: datetime, zone: tzinfo) -> datetime:
 
 
 def _strptime(pattern: str, place: str) -> str:
-    """Convert a Java date pattern to one for ``strptime``.
-
-    Raises:
-        ConfigError: it has letters that are not supported.
-    """
+    """Convert a Java date pattern to one for ``strptime``."""
     known = dict(_LETTERS)
     pieces = []
     for piece in _PIECE.findall(pattern):

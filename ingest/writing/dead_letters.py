@@ -94,11 +94,7 @@ class DeadLetters:
         return OutputError.of(f"the dead-letter file {self.path}", error)
 
     def write(self, stage: str, reason: str, record: Record) -> None:
-        """Write one failed document, or the raw text if there is no document.
-
-        Raises:
-            OutputError: the file can't be written.
-        """
+        """Write one failed document, or the raw text if there is no document."""
         known = reason if reason in self.reasons or len(self.reasons) < _REASONS else "(other reasons)"
         self.reasons[known[:_LONGEST_REASON]] += 1
         self.first.setdefault(known[:_LONGEST_REASON], (record.source, record.line, stage))

@@ -112,11 +112,7 @@ def index_documents(
 
 
 def check_documents(documents: object) -> None:
-    """Check that documents can be read from an argument.
-
-    Raises:
-        ConfigError: it is one document, a name, or no iterable.
-    """
+    """Raise ``ConfigError`` for an argument that is one document, a name, or no iterable."""
     if isinstance(documents, str | bytes | PathLike):
         raise ConfigError(
             f"documents: a name instead of documents; those of a file: from shinglefold.ingest import read; "
@@ -238,11 +234,7 @@ def _without_json(action: Action) -> Action:
 
 
 def _next(accounting: RunAccounting, answers: Iterator[BlockAnswer]) -> BlockAnswer | None:
-    """Return the next answer; count the time as waiting, without the time spent on reading.
-
-    Raises:
-        Interrupted: the run was interrupted.
-    """
+    """Return the next answer; count the time as waiting, without the time spent on reading."""
     accounting.interrupts.check()
     seconds = accounting.meter.seconds
     before, start = seconds["read"], perf_counter()

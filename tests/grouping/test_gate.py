@@ -15,7 +15,7 @@ from shinglefold.errors import ConfigError, EngineError, Refused, SchemeMismatch
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.gate import gate as gate_module
 from shinglefold.grouping.gate import group_commit
-from shinglefold.grouping.gate.base_gate import BATCH, batches
+from shinglefold.grouping.gate.gate import BATCH, batches
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.index_mapping import ensure_index
 from shinglefold.model.scheme import PRESETS

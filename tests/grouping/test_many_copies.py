@@ -6,21 +6,21 @@ import pytest
 
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping import candidate_search as lookup
-from shinglefold.grouping.gate.protocol import protocol
+from shinglefold.grouping.gate.protocol import decide
 
 
 @pytest.fixture
 def stored(engine, pipeline, text, monkeypatch):
     """Return a function that stores copies past every gate, and count the documents that gates read."""
     read = []
-    read_documents = protocol.read_documents
+    read_documents = decide.read_documents
 
     def counted(ids):
         wanted = set(ids)
         read.append(len(wanted))
         return (yield from read_documents(wanted))
 
-    monkeypatch.setattr(protocol, "read_documents", counted)
+    monkeypatch.setattr(decide, "read_documents", counted)
 
     def store(count, kind="a", **parts):
         (outcome,) = pipeline.run_block([{"_id": "x", "body": text(kind, 1)}])

@@ -4,7 +4,7 @@ import pytest
 
 from shinglefold.errors import Refused
 from shinglefold.grouping import Gate, Policy
-from shinglefold.grouping.gate.protocol import decide
+from shinglefold.grouping.gate.protocol import group_limit
 
 
 def _gate(engine, pipeline, *options):
@@ -20,7 +20,7 @@ def _copies(text, numbers):
 def test_a_group_is_filled_to_its_last_place_and_no_further(
     engine, pipeline, text, monkeypatch, together, counted
 ):
-    monkeypatch.setattr(decide, "_FEW", 1 if counted else 50)
+    monkeypatch.setattr(group_limit, "_FEW", 1 if counted else 50)
     told = []
     with _gate(engine, pipeline, "cap", 5) as gate:
         for begin in range(0, 9, together):
@@ -31,7 +31,7 @@ def test_a_group_is_filled_to_its_last_place_and_no_further(
 
 @pytest.mark.parametrize("counted", [True, False], ids=["counted", "read"])
 def test_documents_without_a_number_take_places_too(engine, pipeline, text, monkeypatch, counted):
-    monkeypatch.setattr(decide, "_FEW", 1 if counted else 50)
+    monkeypatch.setattr(group_limit, "_FEW", 1 if counted else 50)
     with _gate(engine, pipeline, "cap", 4) as gate:
         gate.add({"id": "first", "body": text("a")})
         made = [outcome.document for outcome in pipeline.run_block(_copies(text, [1, 2]))]

@@ -4,16 +4,16 @@ import pytest
 
 from shinglefold.documents import get
 from shinglefold.grouping import Gate, Policy
-from shinglefold.grouping.gate.protocol import decide
+from shinglefold.grouping.gate.protocol import group_limit
 
 
 @pytest.mark.parametrize("verify", ["text", "signature", "keywords"])
 @pytest.mark.parametrize("counted", [True, False], ids=["counted", "read"])
 @pytest.mark.parametrize("stale", ["1", "23"], ids=["a follower", "two, and the rest by a second reading"])
 def test_stale_documents_take_no_place(engine, pipeline, text, monkeypatch, verify, counted, stale):
-    monkeypatch.setattr(decide, "_FEW", 1 if counted else 50)
+    monkeypatch.setattr(group_limit, "_FEW", 1 if counted else 50)
     # Of a full group only as many documents are read as it may have.
-    monkeypatch.setattr(decide, "_SPARE", 0)
+    monkeypatch.setattr(group_limit, "_SPARE", 0)
     with Gate(engine, "texts", Policy("cap", most=4, verify=verify), pipeline=pipeline) as gate:
         told = gate.add_all([{"id": f"{number}", "body": text("a", number)} for number in range(5)])
         assert [one.status for one in told] == ["accepted"] * 4 + ["refused"]

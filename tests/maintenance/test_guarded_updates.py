@@ -1,5 +1,7 @@
 """Guarded updates: refusals, retries and counts."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +42,31 @@ def test_concurrent_changes_are_fingerprinted_in_their_newest_version(engine, un
     counts = summary.counts
     assert (counts.updated, counts.conflicts, counts.changed, summary.remaining) == (250, 1, [_ID], 0)
     assert adds_up(counts)
+    (outcome,) = pipeline.run_block([{"_id": _ID, **text["_source"]}])
+    assert stored(engine, unsigned)[_ID]["_dedup"] == outcome.document["_dedup"]
+
+
+class LateCopy(Refusing):
+    """A real engine with a late copy: only searches with the parameters ``newest`` see what was written."""
+
+    def __init__(self, engine, status, **options):
+        super().__init__(engine, status, **options)
+        self.can = replace(engine.can, newest={"preference": "_primary"})
+        self._late = {"id": engine.open_pit("pages", "5m"), "keep_alive": "5m"}
+
+    def search(self, index, body, parameters=None):
+        if index is None or parameters == self.can.newest:
+            return self._engine.search(index, body)
+        return self._engine.search(None, {**body, "pit": self._late})
+
+    def open_pit(self, index, keep_alive, parameters=None):
+        return self._engine.open_pit(index, keep_alive)
+
+
+def test_a_document_is_read_again_where_the_change_of_the_other_writer_is_seen(engine, unsigned, pipeline):
+    text = {"_source": {"body": "one two three four five six seven eight nine ten"}}
+    counts = backfill(LateCopy(engine, 409, others=text), unsigned, pipeline, _ALONE).counts
+    assert (counts.updated, counts.conflicts, counts.changed) == (250, 1, [_ID])
     (outcome,) = pipeline.run_block([{"_id": _ID, **text["_source"]}])
     assert stored(engine, unsigned)[_ID]["_dedup"] == outcome.document["_dedup"]
 

@@ -45,7 +45,7 @@ OPENERS = {
     "cli",
     "gateway",
     "offline/spark/read_index.py",
-    "grouping/gate/gate.py",
+    "grouping/gate/async_gate.py",
     "grouping/gate/processor.py",
 }
 #: Words for people, who choose between an address and a folder: file and a part of the text.

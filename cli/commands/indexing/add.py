@@ -27,7 +27,7 @@ from shinglefold.cli.shared.sources import (
 from shinglefold.errors import ShinglefoldError
 
 if TYPE_CHECKING:
-    from shinglefold.grouping.gate.gate import BulkRun
+    from shinglefold.grouping.gate.bulk_run import BulkRun
 
 _PASSAGE_CHARACTERS = 160
 
@@ -122,7 +122,7 @@ def add(
     """
     from shinglefold.cli.shared.open_index import open_store, pipeline_for_index
     from shinglefold.grouping import Gate, Policy
-    from shinglefold.grouping.gate.gate import BulkRun
+    from shinglefold.grouping.gate.bulk_run import BulkRun
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.ingest.pipeline.steps import raw_fields, source_fields, stripped_fields
     from shinglefold.ingest.readers.record import with_routing

@@ -43,7 +43,6 @@ from shinglefold.grouping.gate.protocol.member import (
     Steps,
     Write,
     guard_revocation,
-    is_open,
 )
 
 
@@ -182,7 +181,7 @@ class SharedRegister:
         )
         held = {document.id: document for document in documents if document is not None}
         open_ = {
-            intent.document for intent in intents if is_open(intent, held.get(intent.document), gate_fields)
+            intent.document for intent in intents if intent.is_open(held.get(intent.document), gate_fields)
         }
         if open_:
             written = yield Write(tuple(guard_revocation(held[id_], gate_fields) for id_ in sorted(open_)))

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shinglefold.contracts.engine import JSON, Guard, WriteResult
+from shinglefold.contracts.engine import JSON, Guard, VersionedDocument, WriteResult
 from shinglefold.grouping.gate.protocol.member import (
     Action,
+    GateFields,
     Steps,
     Write,
 )
@@ -39,6 +40,14 @@ class Intent:
     until: int
     match_keys: tuple[str, ...] = ()
     print: Any = None
+
+    def is_open(self, held: VersionedDocument | None, gate_fields: GateFields) -> bool:
+        """Return whether its document, of which ``held`` is the newest version, still has the guard."""
+        if held is None:
+            return False
+        if self.guard is None:
+            return gate_fields.intent_id(held.source) == self.intent_id
+        return held.guard == self.guard
 
     def to_json(self) -> JSON:
         """Return the intent as it is stored."""

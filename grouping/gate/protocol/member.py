@@ -219,6 +219,10 @@ class Put:
     create: bool = False
     skip_pipeline: bool = False
 
+    def operation(self) -> JSON:
+        """Return the operation and the document of a bulk action."""
+        return {"_op_type": "create" if self.create else "index", "_source": self.source}
+
 
 @dataclass(frozen=True, slots=True)
 class Update:
@@ -229,6 +233,10 @@ class Update:
     parts: Mapping[str, Any]
     guard: Guard
 
+    def operation(self) -> JSON:
+        """Return the operation and the change of a bulk action."""
+        return {"_op_type": "update", "doc": dict(self.parts)}
+
 
 @dataclass(frozen=True, slots=True)
 class Delete:
@@ -237,6 +245,10 @@ class Delete:
     where: Where
     id: str
     guard: Guard | None = None
+
+    def operation(self) -> JSON:
+        """Return the operation of a bulk action."""
+        return {"_op_type": "delete"}
 
 
 Action = Put | Update | Delete
@@ -373,19 +385,6 @@ class GateFields:
             return False
         usual = isinstance(get(source, self.field), Mapping)
         return not usual or without_fingerprint(source, self.field) != without_path(source, self.field)
-
-
-def is_open(intent: "Intent", held: VersionedDocument | None, gate_fields: GateFields) -> bool:
-    """Return whether an intent is open: its document still has the guard.
-
-    Args:
-        held: the newest version of its document, None if there is none.
-    """
-    if held is None:
-        return False
-    if intent.guard is None:
-        return gate_fields.intent_id(held.source) == intent.intent_id
-    return held.guard == intent.guard
 
 
 def guard_revocation(held: VersionedDocument, gate_fields: GateFields) -> Action:

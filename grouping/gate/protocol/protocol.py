@@ -1,9 +1,9 @@
 """The protocol by which many writers decide at once, without locks: pure steps that yield requests.
 
-1. Reserve (``reserve.py``): a writer reserves the id of its document, by an empty placeholder or by the
+1. Reserve: a writer reserves the id of its document, by an empty placeholder or by the
    version of the document that it changes. It publishes its intent in the same request. That version is the
    guard: only a write under it stores the new text.
-2. Look (``reserve.py``): it reads the intents of the others, and searches the documents after that.
+2. Look: it reads the intents of the others, and searches the documents after that.
 3. Decide (``decide.py``): it reads again what it found. A stored document that matches decides. Without one,
    a writer that sees a matching open intent does not store its document: of two writers the later withdraws,
    the earlier waits and looks again.
@@ -15,14 +15,24 @@ ARCHITECTURE.md has the argument, tests/grouping/test_every_interleaving.py the 
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from typing import NamedTuple
 
-from shinglefold.contracts.engine import VersionedDocument
+from shinglefold.contracts.engine import VersionedDocument, WriteResult
 from shinglefold.errors import EngineError, EngineUnavailable
-from shinglefold.grouping.gate.protocol.context import DecisionContext
-from shinglefold.grouping.gate.protocol.decide import JoinGroup, Keep, Refuse, Stay, choices_of
+from shinglefold.grouping.gate.protocol.decide import (
+    Choice,
+    DecisionContext,
+    JoinGroup,
+    Keep,
+    Refuse,
+    Stay,
+    choices_of,
+    read_again,
+    read_documents,
+)
+from shinglefold.grouping.gate.protocol.group_limit import limit_groups
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.intents import Intent
 from shinglefold.grouping.gate.protocol.member import (
@@ -30,32 +40,21 @@ from shinglefold.grouping.gate.protocol.member import (
     CONFLICT,
     CREATED,
     DONE,
+    EXISTS,
     MISSING,
     REROUTED,
+    Action,
+    Delete,
     FindDocuments,
-    GateFields,
     Member,
     Now,
     Pause,
     Put,
     Refresh,
-    SearchHits,
-    SimilarDocument,
     Steps,
     Verdict,
-    Write,
     guard_revocation,
     id_and_routing,
-    is_open,
-)
-from shinglefold.grouping.gate.protocol.reserve import (
-    find_stale,
-    look,
-    not_deleted,
-    read_documents,
-    release,
-    reserve,
-    withdraw,
 )
 
 
@@ -125,6 +124,189 @@ def publish_settled(register: SharedRegister) -> Steps[None]:
         register.forget(batches)
 
 
+def reserve(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
+    """Reserve ids and publish intents; a member whose id another writer has reserved has no guard."""
+    outside = [member for member in members if member.guard is None]
+    now = yield Now()
+    for member in outside:
+        member.until, member.intent_id = now + context.lease, context.new_intent_id()
+    puts = [
+        Put(
+            "documents",
+            member.id,
+            context.gate_fields.placeholder(member.until, member.intent_id),
+            create=True,
+        )
+        for member in outside
+    ]
+    intents = [_intent(member, context) for member in outside]
+    results = yield from context.register.publish(puts, intents)
+    taken: list[Member] = []
+    for member, written in zip(outside, results, strict=True):
+        member.busy_reason = ""
+        if written.status in (DONE, CREATED):
+            member.guard = written.guard
+        elif written.status == CONFLICT:
+            taken.append(member)
+        else:
+            _drop_intent(member, context)
+            if written.status in BUSY:
+                member.busy_reason = written.reason
+            else:
+                member.verdict = Verdict("failed", member.id, reason=written.reason)
+    if taken:
+        yield from _take_over(taken, now, context)
+
+
+def _take_over(members: Sequence[Member], now: int, context: DecisionContext) -> Steps[None]:
+    """Reserve ids that exist: guard the version of a stored document, or replace an expired placeholder."""
+    stored = yield from read_documents(member.id for member in members)
+    puts: list[Action] = []
+    expired: list[Member] = []
+    changing: list[Member] = []
+    for member in members:
+        held = stored.get(member.id)
+        if held is not None and context.gate_fields.intent_id(held.source) == member.intent_id:
+            # The connection broke, and the client sent the request twice.
+            member.guard = held.guard
+            continue
+        _drop_intent(member, context)
+        if held is None:
+            continue
+        until = context.gate_fields.pending(held.source)
+        # The member itself may have been stored before the store failed.
+        own = member.retried and context.gate_fields.same_text(member.document, held.source)
+        if until is None and member.create and not own:
+            member.verdict = Verdict("failed", member.id, reason=EXISTS)
+        elif until is None:
+            member.intent_id = context.new_intent_id()
+            _change(member, held, context)
+            changing.append(member)
+        elif until < now:
+            member.intent_id = context.new_intent_id()
+            placeholder = context.gate_fields.placeholder(member.until, member.intent_id)
+            puts.append(Put("documents", member.id, placeholder, held.guard))
+            expired.append(member)
+    if not expired and not changing:
+        return
+    intents = [_intent(member, context) for member in (*expired, *changing)]
+    results: list[WriteResult] = yield from context.register.publish(puts, intents)
+    for member, written in zip(expired, results, strict=True):
+        if written.status == DONE:
+            member.guard = written.guard
+        else:
+            _drop_intent(member, context)
+
+
+def _change(member: Member, held: VersionedDocument, context: DecisionContext) -> None:
+    member.guard, member.changes = held.guard, True
+    group = context.gate_fields.group(held.source)
+    same_text = context.gate_fields.same_text(member.document, held.source)
+    if same_text and (group is not None or not context.groups):
+        member.kept = group, context.gate_fields.leads(held.source)
+
+
+def _intent(member: Member, context: DecisionContext) -> Intent:
+    guard = member.guard if member.changes else None
+    print_ = context.judge.print(member)
+    return Intent(member.intent_id, member.id, guard, member.order, member.until, member.match_keys, print_)
+
+
+def _drop_intent(member: Member, context: DecisionContext) -> None:
+    context.register.settle((member.intent_id,))
+    member.intent_id = ""
+
+
+def look(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
+    """Read the intents of others, then search: a document stored in between is found as one of the two."""
+    yield from context.register.look()
+    hits = yield FindDocuments(tuple(members))
+    own = {member.intent_id for member in members}
+    nominated = [
+        [one for one in context.register.known.sharing(member.match_keys) if one.intent_id not in own]
+        for member in members
+    ]
+    pairs = [
+        (member, intent.print)
+        for member, intents in zip(members, nominated, strict=True)
+        for intent in intents
+    ]
+    possible = iter(context.judge.possible(pairs))
+    for member, intents, found in zip(members, nominated, hits, strict=True):
+        member.intents = [intent for intent in intents if next(possible)]
+        member.search_hits = found
+        member.related_ids |= {intent.document for intent in member.intents}
+        member.nominated = list(dict.fromkeys((*found.ids, *member.nominated)))
+
+
+class Withdrawal(NamedTuple):
+    """The results of a withdrawal.
+
+    Attributes:
+        written: those of the first actions.
+        busy: why the store kept some placeholders; "" if it deleted all.
+        deleted: the documents whose placeholders it deleted; others were gone already.
+    """
+
+    written: list[WriteResult]
+    busy: str
+    deleted: frozenset[str]
+
+
+def withdraw(
+    members: Sequence[Member], context: DecisionContext, first: Sequence[Action] = ()
+) -> Steps[Withdrawal]:
+    """Delete placeholders and give up intents, so that members have no guard any more.
+
+    Args:
+        first: actions to run in the same request.
+    """
+    reserved = [member for member in members if member.guard is not None and not member.changes]
+    deletions = [Delete("documents", member.id, member.guard) for member in reserved]
+    # A missing placeholder shows that its intent is over. An unchanged document does not show it.
+    given_up = [member.intent_id for member in members if member.changes and member.intent_id]
+    context.register.settle(member.intent_id for member in members)
+    written = yield from context.register.withdraw([*first, *deletions], given_up)
+    results = list(zip(reserved, written[len(first) :], strict=False))
+    busy = {id(member): result.reason for member, result in results if result.status in BUSY}
+    deleted = frozenset(member.id for member, result in results if result.status == DONE)
+    for member in members:
+        if id(member) not in busy:
+            member.reset()
+    return Withdrawal(written[: len(first)], next(iter(busy.values()), ""), deleted)
+
+
+def not_deleted(reason: str) -> EngineUnavailable:
+    """Return the error of a store that was too busy to delete placeholders."""
+    return EngineUnavailable(
+        f"the server did not delete the gate's placeholders ({reason}): they expire by themselves; try again"
+    )
+
+
+def release(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
+    """Revoke guards after a failure, when it is unknown which actions of the last request were done.
+
+    If that fails, too, the intents stay open: a write that was sent may still be done under their guards.
+    """
+    stored = yield from read_documents(member.id for member in members if member.intent_id)
+    actions: list[Action] = []
+    for member in members:
+        held = stored.get(member.id)
+        if held is None or not member.intent_id:
+            continue
+        if member.intent_id == context.gate_fields.intent_id(held.source) or (
+            member.changes and member.guard == held.guard
+        ):
+            actions.append(guard_revocation(held, context.gate_fields))
+    written = (yield from context.register.withdraw(actions, ())) if actions else []
+    if busy := [result.reason for result in written if result.status in BUSY]:
+        raise not_deleted(busy[0])
+    context.register.settle(member.intent_id for member in members)
+    for member in members:
+        member.retried = True
+        member.reset()
+
+
 def commit(members: Sequence[Member], inside: list[Member], context: DecisionContext) -> Steps[None]:
     """Decide about members until each has a verdict or has withdrawn.
 
@@ -136,13 +318,13 @@ def commit(members: Sequence[Member], inside: list[Member], context: DecisionCon
     """
     entered = inside[0].until - context.lease
     while inside:
-        now = yield from _read_again(inside, context)
+        now = yield from read_again(inside, context)
         count = len(inside)
         # The absolute difference: if a clock was set back, we must not wait until it has caught up.
         slow = abs(now - entered) > context.lease // 2
         leaving: list[tuple[Member, Verdict | None]] = []
         accepted: list[tuple[Member, int | None, bool]] = []
-        choices = yield from choices_of(inside, context)
+        choices = yield from _choices(inside, context)
         for member, choice in zip(inside, choices, strict=True):
             match choice:
                 case Keep():
@@ -171,6 +353,13 @@ def commit(members: Sequence[Member], inside: list[Member], context: DecisionCon
                 yield from context.register.look()
 
 
+def _choices(members: Sequence[Member], context: DecisionContext) -> Steps[list[Choice]]:
+    choices = yield from choices_of(members, context)
+    if context.policy.action == "cap":
+        return (yield from limit_groups(members, choices, context))
+    return choices
+
+
 def _resolve_duplicates(members: Sequence[Member], inside: Sequence[Member]) -> None:
     """Turn decided earlier duplicates into related documents."""
     for member in inside:
@@ -179,142 +368,6 @@ def _resolve_duplicates(members: Sequence[Member], inside: Sequence[Member]) -> 
         }
         member.related_ids |= {members[position].id for position in decided}
         member.earlier_duplicates -= decided
-
-
-def _read_again(members: Sequence[Member], context: DecisionContext) -> Steps[int]:
-    """Read again which intents are open and which found documents match; return the time before that."""
-    now: int = yield Now()
-    parts = [list(member.related_ids) + member.nominated[: context.first_reads] for member in members]
-    held = yield from read_documents(id_ for part in parts for id_ in part)
-    withdrawn = context.register.known.withdrawn
-    intents = {
-        intent.intent_id: intent
-        for member in members
-        for intent in member.intents
-        if intent.intent_id not in withdrawn
-    }
-    if dead := [
-        intent
-        for intent in intents.values()
-        if intent.until < now and is_open(intent, held.get(intent.document), context.gate_fields)
-    ]:
-        yield from _revoke_guards(dead, held, context.gate_fields)
-    for member in members:
-        member.pending = [
-            intent
-            for intent in member.intents
-            if intent.intent_id not in withdrawn
-            and is_open(intent, held.get(intent.document), context.gate_fields)
-        ]
-        member.likes, member.stale = [], set()
-    yield from _compare(members, parts, held, context)
-    rest = [
-        [id_ for id_ in member.nominated[context.first_reads :] if id_ not in member.related_ids]
-        for member in members
-    ]
-    yield from _read_on(members, rest, context)
-    undecided = [
-        member for member in members if member.search_hits.truncated and _is_undecided(member, context)
-    ]
-    if undecided:
-        yield from _read_on(undecided, (yield from _search_deep(undecided)), context)
-    return now
-
-
-def _read_on(members: Sequence[Member], rest: list[list[str]], context: DecisionContext) -> Steps[None]:
-    """Read more of the found documents, until members can be decided or all documents were read."""
-    while any(parts := [_further(member, ids, context) for member, ids in zip(members, rest, strict=True)]):
-        rest = [[id_ for id_ in ids if id_ not in set(part)] for ids, part in zip(rest, parts, strict=True)]
-        held = yield from read_documents(id_ for part in parts for id_ in part)
-        yield from _compare(members, parts, held, context)
-
-
-def _search_deep(members: Sequence[Member]) -> Steps[list[list[str]]]:
-    """Search more candidates than the first search returned; return the new ids for each member."""
-    found: list[SearchHits] = yield FindDocuments(tuple(members), deep=True)
-    new: list[list[str]] = []
-    for member, hits in zip(members, found, strict=True):
-        known = {*member.related_ids, *member.nominated}
-        new.append([id_ for id_ in hits.ids if id_ not in known])
-        member.nominated += new[-1]
-        member.search_hits = replace(
-            member.search_hits, ids=hits.ids, ungrouped=hits.ungrouped, truncated=False
-        )
-    return new
-
-
-def _is_undecided(member: Member, context: DecisionContext) -> bool:
-    """Return whether further documents may decide about a member."""
-    policy = context.policy
-    if member.kept is not None:
-        return False
-    if policy.action == "refuse":
-        return not member.likes
-    if not any(like.leads for like in member.likes):
-        return True
-    ungrouped = sum(like.group is None for like in member.likes)
-    return member.search_hits.ungrouped_beyond and ungrouped < policy.most
-
-
-def _compare(
-    members: Sequence[Member],
-    parts: Sequence[Sequence[str]],
-    held: Mapping[str, VersionedDocument],
-    context: DecisionContext,
-) -> Steps[None]:
-    """Add the documents that match each member to its ``likes``, stale ones to ``stale``.
-
-    Args:
-        parts: for each member, the ids of the documents to compare.
-    """
-    pairs = [
-        (member, held[id_])
-        for member, part in zip(members, parts, strict=True)
-        for id_ in sorted(set(part))
-        if id_ in held and id_ != member.id
-    ]
-    similarities = context.judge.likenesses([(member, stored.source) for member, stored in pairs])
-    alike = {stored.id for (_, stored), found in zip(pairs, similarities, strict=True) if found is not None}
-    stale = yield from find_stale({id_: held[id_] for id_ in alike}, context)
-    for (member, stored), found in zip(pairs, similarities, strict=True):
-        if found is not None and stored.id in stale:
-            member.stale.add(stored.id)
-        elif found is not None:
-            group = context.gate_fields.group(stored.source)
-            leads = context.gate_fields.leads(stored.source)
-            member.likes.append(
-                SimilarDocument(stored.id, found.likeness, stored.guard, group, leads, found.similarity)
-            )
-
-
-def _further(member: Member, rest: list[str], context: DecisionContext) -> list[str]:
-    """Return the ids to read before a member can be decided; mostly none.
-
-    A few of thousands of copies are enough to decide. If a document was changed or deleted since the search,
-    more are read, until one decides or all were read.
-    """
-    policy = context.policy
-    if member.kept is not None or not rest:
-        return []
-    if not (member.likes if policy.action == "refuse" else any(like.leads for like in member.likes)):
-        return rest[: max(context.first_reads, 3 * (len(member.nominated) - len(rest)))]
-    if policy.action != "cap":
-        return []
-    # Documents without a number count towards the limit, too.
-    missing = policy.most - sum(like.group is None for like in member.likes)
-    grouped = set(member.search_hits.ids) - member.search_hits.ungrouped
-    return [id_ for id_ in rest if id_ not in grouped][: max(0, missing)]
-
-
-def _revoke_guards(
-    dead: Sequence[Intent], held: dict[str, VersionedDocument], gate_fields: GateFields
-) -> Steps[None]:
-    """Revoke the guards of open intents, and read their documents again into ``held``."""
-    ids = sorted({intent.document for intent in dead})
-    yield Write(tuple(guard_revocation(held[id_], gate_fields) for id_ in ids))
-    for id_ in ids:
-        del held[id_]
-    held |= yield from read_documents(ids)
 
 
 def _store(
@@ -326,9 +379,6 @@ def _store(
 
     A member whose guard is gone begins again. A verdict is given only once the placeholder is deleted,
     because the protocol does nothing more for a caller that has its verdict.
-
-    Raises:
-        EngineUnavailable: the store was too busy to delete some placeholders.
     """
     writes = [
         Put("documents", member.id, context.gate_fields.stamped(member.document, group, leads), member.guard)

@@ -25,7 +25,7 @@ _SAID = r"1 of 2 copies of shards were not refreshed \(node_disconnected_excepti
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     """What gates do about once a second they do at once."""
-    monkeypatch.setattr("shinglefold.grouping.gate.housekeeping._INTERVAL", 0.05)
+    monkeypatch.setattr("shinglefold.grouping.gate.server_store._INTERVAL", 0.05)
 
 
 @pytest.fixture

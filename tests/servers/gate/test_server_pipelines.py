@@ -13,7 +13,7 @@ from support.servers.faulty import FINE, relay
 from shinglefold.cli.main import main
 from shinglefold.engines import Connection, open_async_engine, open_engine
 from shinglefold.grouping import AsyncGate, Gate, Policy
-from shinglefold.grouping.gate.gate import BulkRun
+from shinglefold.grouping.gate.bulk_run import BulkRun
 from shinglefold.ingest.readers.record import Record
 
 pytestmark = pytest.mark.newest

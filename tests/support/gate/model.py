@@ -8,7 +8,7 @@ from typing import Any
 from support.gate.store import FORMS, LATE, WAKES, Letters, Relation, Store, napped_on, woke
 
 from shinglefold.contracts.engine import WriteResult
-from shinglefold.grouping.gate.protocol.context import DecisionContext
+from shinglefold.grouping.gate.protocol.decide import DecisionContext
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.intents import WRITERS
 from shinglefold.grouping.gate.protocol.member import Member, Now, Pause, Refresh, Steps, Verdict, Write

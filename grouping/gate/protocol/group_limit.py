@@ -1,0 +1,203 @@
+"""The limit of the policy ``cap``: whether groups have room for the members that would join them.
+
+A batch publishes first which groups it wants to join, and counts their documents after that.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from shinglefold.contracts.engine import VersionedDocument
+from shinglefold.grouping.gate.protocol.decide import (
+    Choice,
+    DecisionContext,
+    JoinGroup,
+    Refuse,
+    Stay,
+    find_stale,
+    read_documents,
+)
+from shinglefold.grouping.gate.protocol.intents import Intent
+from shinglefold.grouping.gate.protocol.member import (
+    CountGroups,
+    FindGroups,
+    Member,
+    Now,
+    Steps,
+    Write,
+    guard_revocation,
+)
+
+#: How many more documents of a group are read than it may have: some may have left the group meanwhile.
+_SPARE = 20
+_ALL = 9_999
+#: If a group may have at most this many documents, they are read at once instead of counted first.
+_FEW = 50
+
+
+def limit_groups(
+    members: Sequence[Member], choices: Sequence[Choice], context: DecisionContext
+) -> Steps[list[Choice]]:
+    """Return the choices; replace joining a group that is or may become full by a refusal or ``Stay``."""
+    joining = {position: choice for position, choice in enumerate(choices) if isinstance(choice, JoinGroup)}
+    if not joining:
+        return list(choices)
+    wanted = [(members[position], choice.group) for position, choice in joining.items()]
+    yield from _claim(wanted, context)
+    groups = tuple(sorted({choice.group for choice in joining.values()}))
+    own = {member.intent_id for member in members}
+    claims = {
+        group: [one for one in context.register.known.claiming(group) if one.intent_id not in own]
+        for group in groups
+    }
+    demand = _demand(wanted, claims)
+    roomy = yield from _roomy(demand, context)
+    joining = {position: choice for position, choice in joining.items() if choice.group not in roomy}
+    if not joining:
+        return list(choices)
+    groups = tuple(group for group in groups if group not in roomy)
+    further = {choice.like.id for choice in joining.values() if choice.like is not None}
+    further |= {intent.document for intents in claims.values() for intent in intents}
+    held, stale = yield from _read_groups(groups, further, demand, context)
+    now = yield Now()
+    withdrawn = context.register.known.withdrawn
+    open_ = {
+        group: [
+            intent
+            for intent in intents
+            if intent.intent_id not in withdrawn
+            and intent.is_open(held.get(intent.document), context.gate_fields)
+        ]
+        for group, intents in claims.items()
+    }
+    dead = {intent.document for intents in open_.values() for intent in intents if intent.until < now}
+    if dead:
+        yield Write(tuple(guard_revocation(held[id_], context.gate_fields) for id_ in sorted(dead)))
+    sizes = _GroupSizes(held, stale, context)
+    limited = list(choices)
+    for position, choice in joining.items():
+        members[position].stale |= {
+            id_ for id_ in stale if context.gate_fields.group(held[id_].source) == choice.group
+        }
+        intents = open_[choice.group]
+        if any(intent.document in dead for intent in intents):
+            limited[position] = Stay.WAIT
+        else:
+            limited[position] = sizes.join(members[position], choice, intents)
+    return limited
+
+
+def _claim(wanted: Sequence[tuple[Member, int]], context: DecisionContext) -> Steps[None]:
+    new = [(member.intent_id, group) for member, group in wanted if member.claim != group]
+    for member, group in wanted:
+        member.claim = group
+    if new:
+        yield from context.register.claim(new)
+    yield from context.register.look()
+
+
+def _demand(wanted: Sequence[tuple[Member, int]], claims: Mapping[int, Sequence[Intent]]) -> dict[int, int]:
+    """Return how many places of each group may be taken beside those of documents with its number."""
+    demand = {group: len(claims[group]) + count for group, count in Counter(g for _, g in wanted).items()}
+    ungrouped = dict.fromkeys(demand, 0)
+    for member, group in wanted:
+        count = sum(like.group is None for like in member.likes)
+        ungrouped[group] = max(ungrouped[group], count)
+    return {group: count + ungrouped[group] for group, count in demand.items()}
+
+
+def _roomy(demand: Mapping[int, int], context: DecisionContext) -> Steps[set[int]]:
+    """Return the groups with room for all joining members, even if every document that searches see exists.
+
+    A document that searches don't see yet has a claim, which is known until they see it. Groups that may have
+    few documents are read instead, and never returned here.
+    """
+    limit = context.policy.most
+    if limit <= _FEW:
+        return set()
+    groups = tuple(demand)
+    sizes: list[int] = yield CountGroups(groups, limit)
+    return {group for group, size in zip(groups, sizes, strict=True) if size + demand[group] <= limit}
+
+
+def _read_groups(
+    groups: tuple[int, ...], further: set[str], demand: Mapping[int, int], context: DecisionContext
+) -> Steps[tuple[dict[str, VersionedDocument], set[str]]]:
+    """Read as many documents of groups as decide whether they are full, and some further documents.
+
+    Returns:
+        The documents, and the ids of stale ones of groups that they would fill.
+    """
+    limit = context.policy.most
+    found: list[Sequence[str]] = yield FindGroups(groups, limit + _SPARE)
+    held = yield from read_documents({id_ for ids in found for id_ in ids} | further)
+    stale = yield from _stale_members(held, demand, context)
+    sizes = Counter(context.gate_fields.group(held[id_].source) for id_ in held.keys() - stale)
+    undecided = tuple(
+        group
+        for group, ids in zip(groups, found, strict=True)
+        if len(ids) == limit + _SPARE and sizes[group] <= limit
+    )
+    if undecided:
+        found = yield FindGroups(undecided, _ALL)
+        held |= yield from read_documents(id_ for ids in found for id_ in ids)
+        stale = yield from _stale_members(held, demand, context)
+    return held, stale
+
+
+def _stale_members(
+    held: Mapping[str, VersionedDocument], demand: Mapping[int, int], context: DecisionContext
+) -> Steps[set[str]]:
+    """Return the ids of stale documents of the groups that have no room for all if these count, too.
+
+    Cost: see ``DocumentJudge.stale``, for each document of such a group.
+    """
+    groups = {id_: context.gate_fields.group(one.source) for id_, one in held.items()}
+    sizes = Counter(groups.values())
+    full = {group for group, count in demand.items() if sizes[group] + count > context.policy.most}
+    members = {id_: held[id_] for id_, group in groups.items() if group in full}
+    return (yield from find_stale(members, context))
+
+
+class _GroupSizes:
+    """How many documents groups have, earlier members of the batch included and stale ones not."""
+
+    def __init__(
+        self, held: Mapping[str, VersionedDocument], stale: set[str], context: DecisionContext
+    ) -> None:
+        self._groups = {
+            id_: context.gate_fields.group(one.source) for id_, one in held.items() if id_ not in stale
+        }
+        self._sizes = Counter(self._groups.values())
+        self._limit = context.policy.most
+
+    def join(self, member: Member, choice: JoinGroup, claims: Sequence[Intent]) -> Choice:
+        """Return a member's choice, a refusal if the group is full, or whether it waits or withdraws."""
+        own = self._groups.get(member.id) == choice.group
+        # Documents without a number were written without a gate; they are copies, too, so they count.
+        ungrouped = sum(like.group is None for like in member.likes if like.id not in self._groups)
+        place = place_in_group(member, self._sizes[choice.group] - own + ungrouped, claims, self._limit)
+        if isinstance(place, Stay):
+            return place
+        if place:
+            self._sizes[choice.group] += not own
+            return choice
+        assert choice.like is not None
+        return Refuse(choice.like, full=True)
+
+
+def place_in_group(member: Member, size: int, claims: Sequence[Intent], limit: int) -> Stay | bool:
+    """Return whether a group has a free slot for a member.
+
+    Args:
+        size: how many documents the group has.
+        claims: open intents of others that claim a slot.
+        limit: how many documents the group may have.
+
+    Returns:
+        True or False, or whether to wait or withdraw while that depends on the others.
+    """
+    if size >= limit:
+        return False
+    if size + len(claims) < limit:
+        return True
+    return Stay.WITHDRAW if any(other.order < member.order for other in claims) else Stay.WAIT
