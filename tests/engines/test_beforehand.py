@@ -124,7 +124,8 @@ def test_what_is_mapped_as_something_else_gets_no_words(tmp_path: Path, words):
 def test_the_json_is_made_once_by_whoever_makes_the_words(tmp_path: Path, words, monkeypatch):
     document = {
         "title": "a title",
-        "n": [1, 2.5, None],
+        "n": [1, 2, None],
+        "x": 2.5,
         "_dedup": {"shingles": 4},
         "a.b": "c",
         "ім’я": "\x00",

@@ -9,6 +9,10 @@ import pytest
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import CommitLimits, EmbeddedEngine
+from shinglefold.engines.embedded.schema.requests import read_action
+from shinglefold.engines.embedded.schema.tantivy_schema import search_top
+from shinglefold.engines.embedded.search.compiler import compile_query
+from shinglefold.engines.embedded.search.queries import Context
 from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
 from shinglefold.model.scheme import CanonOptions
 from shinglefold.model.values import Token
@@ -69,6 +73,30 @@ def test_a_reader_sees_another_process_writes_without_being_told(tmp_path: Path,
         assert (
             reader.search("pages", {"query": {"match": {"inner.word": "x"}}})["hits"]["total"]["value"] == 5
         )
+
+
+def test_a_rebuild_by_another_process_just_before_an_access_is_noticed(tmp_path: Path, words):
+    """A rebuild moves the columns, so that the old columns on the new files would hold other fields."""
+    more = {"properties": {f"k{number}": {"type": "keyword"} for number in range(40)}}
+    with EmbeddedEngine(tmp_path, words) as other, EmbeddedEngine(tmp_path, words) as engine:
+        other.create_index("pages", {}, {})
+        other.bulk(map(_page, range(3)))
+        other.refresh("pages")
+        assert _total(engine) == 3
+        # What a search and a bulk do first.
+        opened = engine._index("pages")
+        other.put_mappings("pages", more)
+        context = Context(opened.snapshot, engine._analysis)
+        found = compile_query(context, {"term": {"number": 2}})
+        assert search_top(context.snapshot.searcher, found, 1)[0] == 1
+        opened = engine._index("pages")
+        other.put_mappings("pages", {"properties": {f"l{number}": {"type": "long"} for number in range(40)}})
+        other.close()
+        opened.run(read_action(_page(3)))
+        for number in range(4):
+            query = {"query": {"term": {"number": number}}}
+            engine.refresh("pages")
+            assert [hit["_id"] for hit in engine.search("pages", query)["hits"]["hits"]] == [str(number)]
 
 
 def test_the_next_writer_knows_what_the_last_one_learned(tmp_path: Path, words):

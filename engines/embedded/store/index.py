@@ -21,6 +21,7 @@ from shinglefold.engines.embedded.schema.tantivy_schema import (
     translate_errors,
 )
 from shinglefold.engines.embedded.store.checksums import (
+    TRIES,
     live_counts,
     read_meta,
     relocate,
@@ -37,7 +38,7 @@ from shinglefold.engines.embedded.store.record_files import FOLDER, record_files
 from shinglefold.engines.embedded.store.snapshots import Reader, Snapshot, stamp
 from shinglefold.engines.embedded.store.write_ahead_log import journal_age, journal_files
 from shinglefold.engines.embedded.store.writer import CommittedState, IndexWriter
-from shinglefold.errors import EngineError, IndexReadOnly, UnsupportedQuery
+from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, UnsupportedQuery
 from shinglefold.runtime.durable_files import sync_folder
 
 #: The seconds between checks for a journal, and the age from which its writer counts as dead. A living one
@@ -63,17 +64,12 @@ class Index:
         self.folder = folder
         self._analysis = analysis
         self._limits = limits
-        self._catalog = Catalog.load(folder)
-        check_analysis(folder.name, self._catalog.analysis, analysis)
         self._writer: IndexWriter | None = None
-        finish_rebuild(folder)
-        self._stamp = stamp(folder)
         #: The address after the last head that this process wrote; saves reading the file.
         self._heads_end = 0
         #: Whether this process committed more than the snapshot shows.
         self._snapshot_is_stale = False
-        self._reader = Reader(folder, self._catalog)
-        self._tantivy = self._reader.index
+        self._reader = self._open()
         self._snapshot = self._make_snapshot()
         self._checked_at = time.monotonic()
         self._recover()
@@ -95,6 +91,26 @@ class Index:
             replace(catalog, schema=schema_checksum(read_meta(part / TANTIVY))).save(part)
             part.rename(folder)
             sync_folder(folder.parent)
+
+    def _open(self) -> Reader:
+        """Load the catalog and open the files; again if another process changes them meanwhile."""
+        tried = 0
+        while True:
+            tried += 1
+            finish_rebuild(self.folder)
+            self._stamp = stamp(self.folder)
+            try:
+                self._catalog = Catalog.load(self.folder)
+                check_analysis(self.folder.name, self._catalog.analysis, self._analysis)
+                return Reader(self.folder, self._catalog)
+            except EngineUnavailable:
+                if tried == TRIES or stamp(self.folder) == self._stamp:
+                    raise
+
+    def _reopen(self) -> None:
+        """Open the index after a rebuild, which gave it other columns."""
+        before, self._reader = self._reader, self._open()
+        before.close()
 
     @property
     def catalog(self) -> Catalog:
@@ -118,7 +134,7 @@ class Index:
 
     @property
     def replaced(self) -> bool:
-        """Whether the name now belongs to another index."""
+        """Whether another process rebuilt the index, or the name now belongs to another one."""
         return self._writer is None and self._reader.stamp()[0] != self._stamp[0]
 
     @property
@@ -219,7 +235,14 @@ class Index:
         # Read first, so that the next check notices a commit made meanwhile.
         seen = self._reader.stamp()
         if self._writer is None:
-            self._reader.reload()
+            try:
+                self._reader.reload()
+            except EngineUnavailable:
+                if not self.replaced:
+                    raise
+            if self.replaced:
+                self._reopen()
+                seen = self._stamp
         self._catalog = self._writer.catalog if self._writer else Catalog.load(self.folder)
         self._stamp = seen
         self._snapshot = self._make_snapshot()
@@ -271,16 +294,26 @@ class Index:
                     f"the index in {self.folder} is read-only: you may not write to its folder. "
                     "Ask for write access, or copy the folder"
                 )
-            committed = CommittedState(self._stored_source, self._contains, self._heads_end)
-            self._writer = IndexWriter.open(
-                self.folder, self._tantivy, self._analysis, self._limits, committed
-            )
+            self._writer = self._lock()
             self._reader.reload()
             self._snapshot_is_stale = True
             with self._release_on_error(always=True):
                 if self._writer.recover():
                     self._reader.reload()
         return self._writer
+
+    def _lock(self) -> IndexWriter:
+        """Take the write lock of the index as it is now, which another process may just have rebuilt."""
+        while True:
+            if self.replaced:
+                self._reopen()
+            committed = CommittedState(self._stored_source, self._contains, self._heads_end)
+            writer = IndexWriter.open(
+                self.folder, self._reader.index, self._analysis, self._limits, committed
+            )
+            if not self.replaced:
+                return writer
+            writer.abandon()
 
     def _close_writer(self, writer: IndexWriter) -> None:
         """Commit all writes and release the lock."""
@@ -303,11 +336,7 @@ class Index:
             self._close_writer(self._writer)
             self._writer = None
         rebuild_columns(self.folder, self._reader, self._analysis, error.pools, self._limits.memory)
-        self._reader.close()
-        self._catalog = Catalog.load(self.folder)
-        self._reader = Reader(self.folder, self._catalog)
-        self._tantivy = self._reader.index
-        self._stamp = self._reader.stamp()
+        self._reopen()
         writer = self._open_writer()
         if watched:
             # Fields stay watched across the rebuild.
@@ -363,7 +392,7 @@ class Index:
 
     def _compact(self, writer: IndexWriter) -> None:
         """Reclaim the space of the heads of replaced and deleted documents."""
-        searcher, schema = self._tantivy.searcher(), self._tantivy.schema
+        searcher, schema = self._reader.index.searcher(), self._reader.index.schema
         lives = live_counts(searcher)
         *full, _ = record_files(self.folder / FOLDER)
         records = {number: scan_file(file, contents=False).records for number, file in full}
@@ -382,14 +411,14 @@ class Index:
 
     def _contains(self, id_: str) -> bool:
         """Return whether a document is committed, without reading its source."""
-        searcher = self._tantivy.searcher()
+        searcher = self._reader.index.searcher()
         if not searcher.num_docs:
             return False
-        query = tantivy.Query.term_query(self._tantivy.schema, "_id", id_)
+        query = tantivy.Query.term_query(self._reader.index.schema, "_id", id_)
         return bool(searcher.search(query, 1, count=False).hits)
 
     def _make_snapshot(self) -> Snapshot:
-        searcher, schema = self._tantivy.searcher(), self._tantivy.schema
+        searcher, schema = self._reader.index.searcher(), self._reader.index.schema
         return Snapshot(self.folder.name, self._catalog, searcher, schema, self._reader.heads)
 
 
