@@ -202,6 +202,25 @@ def read_table(file: str | Path, what: str, *, secret: bool = False) -> dict[str
         raise ConfigError(f"cannot read the {what} {file}: {reason}") from (None if quotes else error)
 
 
+def read_secret(name: str, path: object) -> str:
+    """Return the secret that is alone in a file; ``name`` is that of the setting, for messages.
+
+    Raises:
+        ConfigError: it can't be read, or is empty.
+    """
+    # Editors of Windows begin a file with a byte-order mark.
+    try:
+        secret = Path(str(path)).read_text("utf-8-sig").strip()
+    except OSError as error:
+        raise ConfigError(f"cannot read {name} {path}: {reason_of(error)}; make it readable") from error
+    except UnicodeDecodeError:
+        # The error would quote the secret.
+        raise ConfigError(f"{name} {path} is not in UTF-8: save it so") from None
+    if not secret:
+        raise ConfigError(f"{name} {path} is empty: write the secret into it")
+    return secret
+
+
 def check_toml_type(name: str, value: object, kind: type, *, secret: bool = False) -> Any:  # noqa: ANN401 - TOML
     """Return a TOML value; convert lists to tuples, and whole numbers to floats if necessary.
 

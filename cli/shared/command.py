@@ -32,7 +32,6 @@ from shinglefold.cli.shared.output import (
 from shinglefold.errors import ConfigError, ShinglefoldError
 
 if TYPE_CHECKING:
-    from shinglefold.cli.shared.next_commands import Hints
     from shinglefold.cli.shared.recipe import Target
     from shinglefold.settings import Settings
 
@@ -88,9 +87,8 @@ class Invocation:
                 f"{repeat_command(self.arguments, engine=meant)}"
             )
 
-    def hints(self) -> "Hints":
+    def hints(self) -> Hints:
         """Return a builder of commands for messages, with ``--engine`` and ``--config`` of this one."""
-
         return Hints(self.engine, self.config)
 
     def write_summary(self, summary: Mapping[str, Any], indent: int | None = 2) -> None:

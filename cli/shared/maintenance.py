@@ -20,8 +20,6 @@ from shinglefold.cli.shared.next_commands import repeat_command
 from shinglefold.cli.shared.output import printable, remark
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from shinglefold.cli.shared.command import Invocation
     from shinglefold.cli.shared.recipe import Target
     from shinglefold.contracts.engine import Engine

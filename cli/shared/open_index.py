@@ -291,6 +291,14 @@ def _ambiguous_id(given: str, hits: list[JSON], typed: Sequence[str]) -> InputEr
     return InputError(f"there are several documents {given!r}; name one by its index: {commands}")
 
 
+def no_passages(target: Target, otherwise: str = "") -> ConfigError:
+    """Return the error for an index without the elements of passages; ``otherwise`` is another remedy."""
+    return ConfigError(
+        f"index {target.index!r} does not store what passages are found by. To store it: "
+        f"{target.setup_and_backfill(passages=True)}{otherwise}"
+    )
+
+
 def add_passages(
     target: Target, pipeline: "Pipeline", recipe: Recipe, *, fresh: bool
 ) -> tuple["Pipeline", Recipe]:
@@ -300,10 +308,7 @@ def add_passages(
         ConfigError: the index exists and does not store them.
     """
     if not fresh and is_set_up(target):
-        raise ConfigError(
-            f"index {target.index!r} does not store what passages are found by. To store it: "
-            f"{target.setup_and_backfill(passages=True)}; or rebuild the index: --recreate"
-        )
+        raise no_passages(target, "; or rebuild the index: --recreate")
     definition = with_passages(recipe.pipeline or {}, recipe.field)
     return (
         parse_pipeline(definition, recipe.scheme, pipeline.tools.seal),

@@ -82,12 +82,8 @@ def run_lines(summary: "Summary | Signed", here: int, stages: str = "") -> Itera
         yield f"failed {format_times(sum(count for _, count in others))} for {why}; --json lists all"
 
 
-def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list[str]:
-    """Return the summary of an indexing run as lines.
-
-    Args:
-        retried: the command that retries failed documents, if it needs more options than the index.
-    """
+def summary_lines(summary: "Summary", hints: "Hints", retry: str = "") -> list[str]:
+    """Return the summary of an indexing run as lines; ``retry`` is the command for its dead letters."""
     seconds = [(name, f"{value:.1f}") for name, value in summary.seconds.items() if name != "total"]
     stages = ", ".join(f"{name} {shown}" for name, shown in seconds if shown != "0.0")
     lines = [
@@ -97,7 +93,6 @@ def summary_lines(summary: "Summary", hints: "Hints", retried: str = "") -> list
     ]
     lines += [f"note: {printable(note)}" for note in summary.notes]
     if summary.failed and summary.dead_letters:
-        retry = retried or hints.command("index", summary.dead_letters, index=summary.index, replay=True)
         some = "some of the failed" if summary.counts.get("not_kept") else "failed ones"
         lines.append(f"{some} are kept; once mended: {retry}")
     if summary.counts.get("not_kept"):

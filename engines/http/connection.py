@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
-from shinglefold.errors import ConfigError, nearest, reason_of
+from shinglefold.errors import ConfigError, nearest
 from shinglefold.options.validation import (
     check_bool,
     check_choice,
@@ -20,7 +20,14 @@ from shinglefold.options.validation import (
     check_str,
     expected,
 )
-from shinglefold.settings import check_toml_type, field_types, parse_variable, prefixed_variables, read_table
+from shinglefold.settings import (
+    check_toml_type,
+    field_types,
+    parse_variable,
+    prefixed_variables,
+    read_secret,
+    read_table,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -331,7 +338,7 @@ def _fields_of(table: Mapping[str, Any], where: str) -> dict[str, Any]:
         if name == "url":
             values |= parse_urls(value)
         elif name in _FILES:
-            values[_FILES[name]] = _secret(name, value)
+            values[_FILES[name]] = read_secret(name, value)
         elif name in _KINDS:
             values[name] = check_toml_type(f"{name} ({where})", value, _KINDS[name], secret=True)
         else:
@@ -341,20 +348,6 @@ def _fields_of(table: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 def _parse(name: str, text: str) -> object:
     return parse_variable(f"{_PREFIX}{name.upper()}", text, _KINDS.get(name, str))
-
-
-def _secret(name: str, path: object) -> str:
-    # Editors of Windows begin a file with a byte-order mark.
-    try:
-        secret = Path(str(path)).read_text("utf-8-sig").strip()
-    except OSError as error:
-        raise ConfigError(f"cannot read {name} {path}: {reason_of(error)}; make it readable") from error
-    except UnicodeDecodeError:
-        # The error would quote the secret.
-        raise ConfigError(f"{name} {path} is not in UTF-8: save it so") from None
-    if not secret:
-        raise ConfigError(f"{name} {path} is empty: write the secret into it")
-    return secret
 
 
 _KINDS = field_types(Connection, "urls")

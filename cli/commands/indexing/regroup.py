@@ -14,7 +14,7 @@ from shinglefold.cli.shared.maintenance import (
     requests_per_second_option,
 )
 from shinglefold.cli.shared.next_commands import chain, repeat_command
-from shinglefold.cli.shared.output import progress_bar, remark, warn, write_lines
+from shinglefold.cli.shared.output import format_times, progress_bar, remark, warn, write_lines
 from shinglefold.errors import ConfigError
 from shinglefold.model.linkage import LINKAGE, Linkage
 
@@ -166,4 +166,4 @@ def _lines(summary: "RegroupSummary") -> Iterator[str]:
         )
         yield f"left as they are: {left} without a readable fingerprint of the scheme"
     for reason, count in list(counts.reasons.items())[:5]:
-        yield f"failed {count:,} times: {reason}"
+        yield f"failed {format_times(count)}: {reason}"

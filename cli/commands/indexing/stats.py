@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     examples="""
     shinglefold stats
     shinglefold stats pages
-    shinglefold stats 'news-*' --json
+    shinglefold stats 'articles*' --json
     """
 )
 @click.argument("index", metavar="[INDEX]", default="*")

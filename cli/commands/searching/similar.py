@@ -23,7 +23,7 @@ from shinglefold.cli.shared.hits import (
 )
 from shinglefold.cli.shared.output import make_console, printable, remark, write_json
 from shinglefold.cli.shared.pairs import print_passages
-from shinglefold.errors import ConfigError, InputError
+from shinglefold.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -246,7 +246,7 @@ def matches(
     --passages"). The largest share comes first.
     """
     from shinglefold.canon import Canonicalizer
-    from shinglefold.cli.shared.open_index import open_store, seal_of_index
+    from shinglefold.cli.shared.open_index import no_passages, open_store, seal_of_index
     from shinglefold.cli.shared.sources import (
         check_language,
         refuse_options_of_files,
@@ -262,10 +262,7 @@ def matches(
     with open_store(target) as store:
         check_language(store.scheme, language)
         if not store.recipe.passages:
-            raise ConfigError(
-                f"index {index!r} does not store what passages are found by. To store it: "
-                f"{target.setup_and_backfill(passages=True)}"
-            )
+            raise no_passages(target)
         terms = filter_queries(store, index, filters)
         wanted, declared = (what, None) if text else text_as_indexed(what, kind, encoding, store.recipe)
         language = language or declared
