@@ -196,8 +196,6 @@ class LocalServer:
         agent = self._home.glob("agent/opensearch-agent-bootstrap-*.jar") if _AS_SHIPPED is None else ()
         kept += [f"-Xbootclasspath/a:{jar}\n" for jar in agent]
         options.write_text("".join(kept))
-        if self._security:
-            self._security.before_start(self._home, self._environment())
         _hand_over(self.folder)
 
 
