@@ -16,7 +16,7 @@ from support.servers.choose import CLUSTER, clustered, clusters, running, wanted
 from support.servers.cluster import Cluster
 from support.servers.kinds import kind
 from support.servers.lines import LINES
-from support.servers.local import LocalServer
+from support.servers.local import LocalServer, minimal
 from support.servers.server import Server
 
 from shinglefold.canon import Canonicalizer
@@ -85,7 +85,7 @@ def knn(apart: Apart) -> LocalServer:
 @pytest.fixture(scope="module", params=clusters() or [CLUSTER])
 def cluster(request: pytest.FixtureRequest, apart: Apart) -> Cluster:
     """Three nodes, all there and whole; a test that kills one starts it again (``wait_until_whole``)."""
-    made: Cluster = apart.running(request.param, lambda: Cluster(clustered(request.param)))
+    made: Cluster = apart.running(request.param, lambda: Cluster(minimal(clustered(request.param))))
     return made
 
 

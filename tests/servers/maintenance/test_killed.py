@@ -17,7 +17,7 @@ from support.maintenance import FIELDS, adds_up, pages, store, stored, wrongly_s
 from support.rest.raw import Request, ask
 from support.servers.choose import excused, wanted
 from support.servers.kinds import kind
-from support.servers.local import LocalServer, free_port
+from support.servers.local import LocalServer, free_port, minimal
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
@@ -39,7 +39,7 @@ def mortal() -> Iterator[LocalServer]:
     if _MORTAL not in wanted():
         pytest.skip(f"{_MORTAL} is not among the servers asked for")
     with excused():
-        server = LocalServer(kind(_MORTAL))
+        server = LocalServer(minimal(kind(_MORTAL)))
     yield server
     server.stop()
 

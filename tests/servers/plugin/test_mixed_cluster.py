@@ -8,6 +8,7 @@ from support.hits import SCHEME
 from support.plugin_trials import by_plugin, comparable, documents, indexed
 from support.servers.cluster import Cluster
 from support.servers.kinds import kind
+from support.servers.local import minimal
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.engines import open_engine
@@ -24,10 +25,12 @@ PLACES: dict[str, tuple[int, str | None]] = {
 
 @pytest.fixture(scope="module")
 def cluster(apart) -> Iterator[Cluster]:
-    kinds = kind("opensearch-plugin"), kind("opensearch-3")
+    def make() -> Cluster:
+        return Cluster(*(minimal(kind(name)) for name in ("opensearch-plugin", "opensearch-3")))
+
     # Another test's server may have the name.
     apart.stop()
-    made: Cluster = apart.running("opensearch-plugin", lambda: Cluster(*kinds))
+    made: Cluster = apart.running("opensearch-plugin", make)
     yield made
     apart.stop()
 

@@ -1,5 +1,6 @@
 """Get a server from Maven Central and unpack it, once."""
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -12,6 +13,8 @@ from support.servers.kinds import Kind, Unavailable
 from support.servers.places import cache
 
 _TIMEOUT = 900
+#: The only module that no OpenSearch starts without.
+_HTTP = "transport-netty4"
 
 
 def distribution(kind: Kind) -> Path:
@@ -21,6 +24,8 @@ def distribution(kind: Kind) -> Path:
         others = tuple(plugin for plugin in kind.plugins if plugin != FOLDER)
         bare = distribution(replace(kind, plugins=others))
         return linked(bare, home.with_name(f"{home.name}-{state()}"), kind.version)
+    if kind.minimal:
+        return _minimal(distribution(replace(kind, minimal=False)), home)
     if not home.exists():
         with tempfile.TemporaryDirectory(dir=cache()) as part:
             _unpack(_download(kind.artifact, Path(part)), Path(part))
@@ -30,6 +35,19 @@ def distribution(kind: Kind) -> Path:
                 _unpack(_download(plugin, Path(part)), made / "plugins" / plugin.split(":")[1])
             if kind.library:
                 _without_modules(made / "plugins" / kind.plugins[0].split(":")[1], kind, Path(part))
+            _move(made, home)
+    return home
+
+
+def _minimal(whole: Path, home: Path) -> Path:
+    """Return a distribution with one module: hard links to the files of the whole one."""
+    if not home.exists():
+        with tempfile.TemporaryDirectory(dir=home.parent) as part:
+            made = Path(part, "made")
+            shutil.copytree(whole, made, copy_function=os.link)
+            for module in (made / "modules").iterdir():
+                if module.name != _HTTP:
+                    shutil.rmtree(module)
             _move(made, home)
     return home
 

@@ -22,7 +22,8 @@ class Kind:
     ``java`` holds the oldest and newest major version it starts with; ``client`` is the requirement of the
     Python client of its generation, empty where the installed one will do. ``plugins`` are unpacked into it;
     the first gets ``library``, where it would take that from a module that the distribution lacks.
-    One that stands ``apart`` has tests of its own and is not what every server test runs on.
+    One that stands ``apart`` has tests of its own and is not what every server test runs on. A ``minimal``
+    one has no module but its HTTP server, as distributions of OpenSearch 2 for tests have.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Kind:
     plugins: tuple[str, ...] = ()
     library: str = ""
     apart: bool = False
+    minimal: bool = False
 
     @property
     def major(self) -> int:
@@ -49,7 +51,8 @@ class Kind:
     @property
     def home(self) -> str:
         """The folder it is kept in: another with plugins than without."""
-        return "-with-".join([self.folder, *(plugin.split(":")[-3:][0] for plugin in self.plugins)])
+        folder = f"{self.folder}-minimal" if self.minimal else self.folder
+        return "-with-".join([folder, *(plugin.split(":")[-3:][0] for plugin in self.plugins)])
 
 
 @cache

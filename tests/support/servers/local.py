@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from support.servers.admin import ask
 from support.servers.distribution import distribution
 from support.servers.java import java_home
 from support.servers.kinds import Kind
-from support.servers.places import runs
+from support.servers.places import cache, runs
 from support.servers.security import Certificates, Door, Security, certificates_in
 from support.servers.waiting import answers, until
 
@@ -32,6 +33,8 @@ _AS_SHIPPED = os.environ.get("SHINGLEFOLD_TEST_JVM")
 #: Options of the distributions that tests go without: two collectors are refused, and the agent of
 #: OpenSearch 3 rewrites each class that is loaded, a third of the work of a start.
 _LEFT_OUT = ("UseG1GC", "G1ReservePercent", "InitiatingHeapOccupancyPercent", "-javaagent:")
+#: Parsed classes, which are a third of the work of a start: all servers of a version share them.
+_ARCHIVE = "classes.jsa"
 
 
 class LocalServer:
@@ -122,6 +125,14 @@ class LocalServer:
         os.killpg(pid, signal.SIGKILL)
         self._keeper.wait()
 
+    def archive_classes(self) -> None:
+        """Let it end by itself, which archives its classes, and keep those for all later servers."""
+        assert self._keeper is not None
+        os.kill(int((self.folder / "pid").read_text()), signal.SIGTERM)
+        self._keeper.wait()
+        with tempfile.TemporaryDirectory(dir=cache()) as part:
+            Path(shutil.copy(self.folder / _ARCHIVE, part)).replace(_archive(self.kind))
+
     def stop(self) -> None:
         """End it and remove its folder; a second call does nothing."""
         (self.folder / "alive").unlink(missing_ok=True)
@@ -148,12 +159,19 @@ class LocalServer:
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
             f"{prefix}_JAVA_HOME": str(self._java),
-            f"{prefix}_JAVA_OPTS": _SMALL if _AS_SHIPPED is None else _AS_SHIPPED,
+            f"{prefix}_JAVA_OPTS": self._options() if _AS_SHIPPED is None else _AS_SHIPPED,
             f"{prefix}_PATH_CONF": str(self.folder / "config"),
             f"{prefix}_TMPDIR": str(self.folder / "tmp"),
             # Of the Java that starts Elasticsearch and takes a third of the work of it.
             "CLI_JAVA_OPTS": _QUICK,
         }
+
+    def _options(self) -> str:
+        if (archive := _archive(self.kind)).exists():
+            return f"{_SMALL} -XX:SharedArchiveFile={archive}"
+        if self.kind.minimal:
+            return f"{_SMALL} -XX:ArchiveClassesAtExit={self.folder / _ARCHIVE}"
+        return _SMALL
 
     def _door(self) -> Door:
         return self._security.door(self.folder / "config") if self._security else Door()
@@ -178,9 +196,28 @@ class LocalServer:
         agent = self._home.glob("agent/opensearch-agent-bootstrap-*.jar") if _AS_SHIPPED is None else ()
         kept += [f"-Xbootclasspath/a:{jar}\n" for jar in agent]
         options.write_text("".join(kept))
-        if self._security:
-            self._security.before_start(self._home, self._environment())
         _hand_over(self.folder)
+
+
+def minimal(kind: Kind) -> Kind:
+    """Return what starts again with a third of the work, for tests that kill servers and need no module.
+
+    The first call archives its classes. Elasticsearch takes none away and reads no archive.
+    """
+    if kind.product != "opensearch":
+        return kind
+    made = replace(kind, minimal=True)
+    if not _archive(kind).exists() and _AS_SHIPPED is None:
+        server = LocalServer(made)
+        try:
+            server.archive_classes()
+        finally:
+            server.stop()
+    return made
+
+
+def _archive(kind: Kind) -> Path:
+    return cache() / f"{kind.folder}-{java_home(*kind.java).name}.jsa"
 
 
 def _folder(kind: Kind, lasting: bool) -> Path:
@@ -247,4 +284,4 @@ def free_port() -> int:
         return port
 
 
-__all__ = ["LocalServer", "as_it_runs", "free_port"]
+__all__ = ["LocalServer", "as_it_runs", "free_port", "minimal"]

@@ -70,9 +70,6 @@ class OpenSearchSecurity:
             f"{prefix}.unsupported.restapi.allow_securityconfig_modification": True,
         }
 
-    def before_start(self, home: Path, environment: Mapping[str, str]) -> None:
-        """Do nothing: the server makes users itself."""
-
     def after_start(self, ask: Callable[[str, str, Any], Any]) -> None:
         """Make roles and users, in one request each kind, once the plugin has read its configuration."""
         until(lambda: _is_ready(ask))

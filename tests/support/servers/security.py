@@ -1,7 +1,7 @@
 """What servers that ask who is there share: users, certificates, how an administrator gets in."""
 
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -56,10 +56,6 @@ class Security(Protocol):
 
     def set_up(self, config: Path) -> dict[str, object]:
         """Write what belongs into a server's configuration, and return its settings."""
-        ...
-
-    def before_start(self, home: Path, environment: Mapping[str, str]) -> None:
-        """Make users while the server is down."""
         ...
 
     def after_start(self, ask: Callable[[str, str, Any], Any]) -> None:
