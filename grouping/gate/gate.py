@@ -20,8 +20,7 @@ from shinglefold.grouping.gate.protocol.member import (
     id_and_routing,
     numbers_of,
 )
-from shinglefold.grouping.gate.server_store import ServerStore
-from shinglefold.grouping.gate.sweep import sweep
+from shinglefold.grouping.gate.server_store import ServerStore, sweep
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.pipeline.pipeline import Outcome

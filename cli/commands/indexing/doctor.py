@@ -21,7 +21,7 @@ from shinglefold.cli.shared.run_summary import suggest_products, unstated_markup
 
 if TYPE_CHECKING:
     from shinglefold.cli.shared.recipe import Target
-    from shinglefold.grouping.gate.sweep import Placeholder
+    from shinglefold.grouping.gate.server_store import Placeholder
     from shinglefold.maintenance import Diagnosis
     from shinglefold.model.recipe import Recipe
 
@@ -74,7 +74,7 @@ def doctor(
     placeholders of crashed writers. Exit code 3 says that something must be mended; the last lines say how.
     """
     from shinglefold.cli.commands.indexing.new_index import leftovers_of_index
-    from shinglefold.grouping.gate.sweep import SweepResult, placeholders, sweep
+    from shinglefold.grouping.gate.server_store import SweepResult, placeholders, sweep
     from shinglefold.maintenance import DoctorOptions, diagnose
     from shinglefold.maintenance.scan import Slice
 
