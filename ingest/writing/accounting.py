@@ -404,7 +404,7 @@ class InFlightBatches:
 
     def _send(self, batch: Batch) -> _Result:
         try:
-            return send(self._accounting.engine, batch.actions, self._backoff, self._stop)
+            return send(self._accounting.engine, batch.actions, self._backoff, self._stop, batch.made_ids)
         except EngineError as error:
             return error
 

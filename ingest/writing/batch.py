@@ -4,7 +4,7 @@ A pipeline of the server may change documents after they were signed, so they ar
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from shinglefold.runtime.backoff import Backoff, Stop, never
 
 Action = Mapping[str, Any]
 _BUSY = (429, 503)
+_CONFLICT = 409
 #: Seconds after which the settings are read again: a pipeline may be added during a run.
 _INTERVAL = 2.0
 
@@ -47,11 +48,13 @@ def send(
     actions: Sequence[Action],
     backoff: Backoff,
     stop: Stop = never,
+    made_ids: Set[str] = frozenset(),
 ) -> Sent:
     """Run bulk actions until the engine has accepted or finally refused each of them.
 
     Args:
         stop: checked while waiting; once true, nothing is retried.
+        made_ids: ids that nobody else has. If one exists already, a request whose answer was lost stored it.
 
     Raises:
         EngineError: the engine can't be reached, or refuses the whole request.
@@ -65,7 +68,8 @@ def send(
         written_over += result.written_over
         renamed.update(result.renamed)
         busy = [failure for failure in result.failures if failure.status in _BUSY]
-        refused += [failure for failure in result.failures if failure.status not in _BUSY]
+        failed = [failure for failure in result.failures if failure.status not in _BUSY]
+        refused += [one for one in failed if one.status != _CONFLICT or one.action.get("_id") not in made_ids]
         if not busy:
             return Sent(refused, retried, written_over, renamed)
         if last or not backoff.wait(backoff.delay(retry), stop):
@@ -103,6 +107,8 @@ class Batch:
     dropped: int = 0
     #: Ids and routings of the documents; batches with a common id must not be in flight together.
     ids: set[str] = field(default_factory=set)
+    #: The ids of documents that had none.
+    made_ids: set[str] = field(default_factory=set)
     #: The counters of the pipeline for this block.
     meter: Meter = field(default_factory=Meter)
     fraction: float = 0.0

@@ -185,7 +185,11 @@ class _IndexRun:
                 self.accounting.read_back.find_pipelines()
         self.accounting.note_ids(batch)
         # A request that is sent again must not store its documents under other ids.
-        batch.actions = [with_id(action) for action in batch.actions]
+        given = batch.actions
+        batch.actions = [with_id(action) for action in given]
+        batch.made_ids = {
+            one["_id"] for one, action in zip(batch.actions, given, strict=True) if "_id" not in action
+        }
         while not self.in_flight.can_send(batch):
             self._finish_oldest()
         self._number(batch)

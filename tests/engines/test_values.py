@@ -156,6 +156,15 @@ def test_what_is_only_stored_does_not_exist_for_searches(engine, kind, options, 
         assert _found(engine, {"exists": {"field": path}}) == [0] * exists
 
 
+@pytest.mark.parametrize("values", [[1, {"z": 1}], [{"z": 1}, 1], [{"y": 1}, {"y": {"z": 2}}]])
+def test_a_new_field_is_a_value_or_an_object(engine, values):
+    engine.create_index("pages", {}, {})
+    sent = [
+        {"_index": "pages", "_id": str(n), "_source": one} for n, one in enumerate([{"q": values}, {"q": 1}])
+    ]
+    assert [one.action["_id"] for one in engine.bulk(sent).failures] == ["0"]
+
+
 def test_a_new_field_has_values_of_one_type(engine):
     assert _index(engine, {}, [1, 2.5], ["x", 1], [True, 1]) == [0, 1, 2]
     assert _index(engine, {}, [1, 2], [1, 2.5]) == []

@@ -11,6 +11,7 @@ from shinglefold.contracts.engine import BulkFailure, BulkResult, Engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, EngineUnavailable, RecipeMismatch, SchemeMismatch
 from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings, read
+from shinglefold.ingest.writing import target_index
 from shinglefold.ingest.writing.accounting import Progress, Summary
 from shinglefold.ingest.writing.dead_letters import replay
 from shinglefold.model.recipe import Recipe
@@ -224,16 +225,32 @@ def test_an_engine_that_comes_back_is_waited_for(engine: EmbeddedEngine, pages: 
     assert (summary.indexed, summary.failed, summary.stopped) == (3, 0, "")
 
 
-def test_documents_without_ids_are_stored_once_however_often_they_are_sent(
-    engine: EmbeddedEngine, pages: Pipeline
-):
-    def lost(given: list[Any]) -> BulkResult:
+def lost(engine: EmbeddedEngine) -> Callable[[list[Any]], BulkResult]:
+    def answer(given: list[Any]) -> BulkResult:
         engine.bulk(given)
         raise EngineUnavailable("the answer came too late")
 
+    return answer
+
+
+def test_documents_without_ids_are_stored_once_however_often_they_are_sent(
+    engine: EmbeddedEngine, pages: Pipeline
+):
     documents = [{"text": f"{TEXT} {n}"} for n in range(3)]
-    index_documents(Moody(engine, lost, lost), "i", documents, pages, workers=1, backoff=QUICK)
+    moody = Moody(engine, lost(engine), lost(engine))
+    index_documents(moody, "i", documents, pages, workers=1, backoff=QUICK)
     assert count(engine, "i") == 3
+
+
+def test_what_a_data_stream_stored_already_under_an_id_made_here_is_no_conflict(
+    engine: EmbeddedEngine, pages: Pipeline, monkeypatch
+):
+    documents = [{"_id": "given", "text": TEXT}, *({"text": f"{TEXT} {n}"} for n in range(3))]
+    index_documents(engine, "i", documents[:1], pages, workers=1)
+    monkeypatch.setattr(target_index, "is_append_only", lambda *_: True)
+    moody = Moody(engine, lost(engine))
+    summary = index_documents(moody, "i", documents, pages, workers=1, backoff=QUICK)
+    assert (summary.indexed, summary.failed, count(engine, "i")) == (3, 1, 4)
 
 
 def test_an_engine_that_is_gone_ends_the_run_with_numbers_that_add_up(

@@ -245,6 +245,8 @@ class _Walk:
         if dynamic in ("false", "disabled"):
             return
         if isinstance(item, dict):
+            if path in self.new:
+                raise ValueError(f"{path!r} is new and has a value and an object; map it first")
             self.new_objects[path] = dynamic
             self._object(path, item, depth + 1)
             return

@@ -89,6 +89,15 @@ def test_busy_items_alone_are_sent_again_until_they_are_done_or_given_up():
     assert [(failure.action["_id"], failure.status) for failure in result.failures] == [(4, 400), (3, 429)]
 
 
+@pytest.mark.parametrize(("id_", "indexed"), [(None, 1), (7, 0)])
+def test_an_id_that_was_made_here_is_taken_only_by_the_document_itself(id_, indexed):
+    helper = Scripted()
+    action = {"_op_type": "create", "_index": "x", "_id": id_, "status": [503, 409]}
+    result = Bulk(helper, Backoff(3, wait=lambda *_: True), lambda _: True).run([action])
+    assert (result.indexed, [one.status for one in result.failures]) == (indexed, [409] * (1 - indexed))
+    assert helper.sent[0] == helper.sent[1]
+
+
 @given(st.sets(st.integers(0, 39), max_size=6))
 def test_whatever_is_malformed_is_found_and_all_else_is_done(wrong):
     result, _ = run(Scripted(), [[0] if n in wrong else [200] for n in range(40)])
