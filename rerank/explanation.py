@@ -234,7 +234,7 @@ def explain_pair(
 
     prints = [_print(hit, scheme, field, seal) for hit in hits]
     several = list(mappings)
-    # The one of the default pipeline, if nothing tells which it is.
+    # If no mapping names a field, documents declare their language in that of the default pipeline.
     declared = dict.fromkeys(
         language_options((stored_recipe(one) or {}).get("pipeline"), field) for one in several
     ) or {(LANGUAGE, ""): None}

@@ -262,7 +262,7 @@ class IndexKnowledge:
             facts.uses = set()
         else:
             uses = _uses(options)
-            for use in uses:
+            for use in sorted(uses):
                 _check_use(found, str(index), use)
             before = known.uses if known is not None and known.uses else set()
             if len(before) <= _MOST_KNOWN:

@@ -21,6 +21,7 @@ _MESSAGES = frozenset(
         "reasons",
         "remarks",
         "stopped",
+        "unread",
         "warnings",
     }
 )

@@ -287,11 +287,13 @@ def text_as_indexed(path: str, kind: str, encoding: str, recipe: "Recipe") -> tu
         InputError: it can't be read.
     """
     from shinglefold.ingest import Pipeline, default_definition
+    from shinglefold.model.recipe import language_options
 
     document = _only_document(path, kind, encoding)
-    pipeline = Pipeline.from_json(recipe.pipeline or default_definition(recipe.field), recipe.scheme)
     if _kind(path, kind) == "text":
-        return _plain(path, kind, document), _declared(document, pipeline)
+        # A plain text declares nothing, and needs no other step of the pipeline.
+        return _plain(path, kind, document), language_options(recipe.pipeline, recipe.field)[1] or None
+    pipeline = Pipeline.from_json(recipe.pipeline or default_definition(recipe.field), recipe.scheme)
     (outcome,) = pipeline.run([document])
     lacking = outcome.document is None or not any(
         _joined_text(path, outcome.document, [name])

@@ -276,7 +276,11 @@ def bulk_lines(values: Iterable[object], dumps: Callable[[Any], Any]) -> bytes:
     """
     lines: list[bytes] = []
     for value in values:
-        text = value if isinstance(value, str | bytes) else dumps(value)
+        given = isinstance(value, str | bytes)
+        text = value if given else dumps(value)
+        if isinstance(text, bytes) and not given and b"\xed" in text:
+            # The client for Elasticsearch writes such a half as bytes, which begin so.
+            text = text.decode("utf-8", "surrogatepass")
         lines += text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace"), b"\n"
     return b"".join(lines)
 

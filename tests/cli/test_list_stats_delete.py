@@ -229,6 +229,7 @@ def test_a_damaged_index_is_deleted_as_its_message_says(run, damage):
     assert asked.code == 2
     assert "with an unknown number of documents, as it can't be read" in asked.err
     assert "news can't be read: " in asked.err
+    assert "`" not in run("delete", "news", "--dry-run", "--json").json()["unread"]
     told = run("delete", "news", "--yes", "--json").json()
     assert (told["documents"], told["deleted"]) == (None, None)
     _whole(run, "news")

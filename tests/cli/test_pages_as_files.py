@@ -1,6 +1,7 @@
 """Pages and texts as files: what counts as their text, in an index and beside it."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,17 @@ def test_a_field_of_another_type_is_an_error_with_the_file(run):
     Path("a.jsonl").write_text(json.dumps({"title": "Bridge", "body": {"text": _TEXT}}), "utf-8")
     ran = run("compare", "a.jsonl", "a.jsonl")
     assert (ran.code, "error: a.jsonl: " in ran.err) == (1, True)
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("command", ["similar", "matches"])
+def test_a_plain_text_needs_no_step_of_the_pipeline(run, command, monkeypatch):
+    pipeline = {"processors": [{"main_content": {"field": "body"}}, {"supershingle": {"fields": ["body"]}}]}
+    Path("pipeline.json").write_text(json.dumps(pipeline), "utf-8")
+    asked = ["index", "site", "--index", "articles", "--pipeline", "pipeline.json", "--passages"]
+    assert run(*asked).code == 0
+    monkeypatch.setitem(sys.modules, "resiliparse.extract.html2text", None)
+    Path("question.txt").write_text(_TEXT, "utf-8")
+    found = run(command, "question.txt", "--index", "articles", "--json")
+    assert found.code == 0, found.err
+    assert {"one.txt", "another.txt"} <= {match["_id"] for match in found.json()["matches"]}

@@ -99,6 +99,20 @@ def test_a_rebuild_by_another_process_just_before_an_access_is_noticed(tmp_path:
             assert [hit["_id"] for hit in engine.search("pages", query)["hits"]["hits"]] == [str(number)]
 
 
+def test_what_a_rebuild_brought_is_found_though_a_write_meanwhile_was_refused(tmp_path: Path, words):
+    more = {"properties": {f"k{number}": {"type": "keyword"} for number in range(40)}}
+    with EmbeddedEngine(tmp_path, words) as engine:
+        engine.create_index("pages", {}, {})
+        opened = engine._index("pages")
+        with EmbeddedEngine(tmp_path, words) as other:
+            other.put_mappings("pages", more)
+            other.bulk(map(_page, range(2)))
+            other.refresh("pages")
+            with pytest.raises(EngineError, match="another process"):
+                opened.run(read_action(_page(3)))
+            assert _total(engine) == 2
+
+
 def test_the_next_writer_knows_what_the_last_one_learned(tmp_path: Path, words):
     with EmbeddedEngine(tmp_path, words) as early:
         early.create_index("pages", {}, {})
@@ -204,7 +218,6 @@ def test_a_closed_engine_says_so_and_closes_twice(tmp_path: Path, words):
         engine.bulk([])
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 def test_closing_keeps_what_was_written_to_other_indices_than_one_that_fails(tmp_path: Path, words):
     engine = EmbeddedEngine(tmp_path, words)
     for name in ("first", "broken", "last"):
@@ -217,6 +230,7 @@ def test_closing_keeps_what_was_written_to_other_indices_than_one_that_fails(tmp
         assert [after.get(name, "1") is not None for name in ("first", "last")] == [True, True]
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 def test_the_folder_of_an_open_index_is_held_so_that_one_made_anew_gets_another_number(tmp_path, words):
     def held() -> list[str]:
         return [str(file.readlink()) for file in Path("/proc/self/fd").iterdir() if file.is_symlink()]

@@ -353,6 +353,9 @@ class Counted(list):
         Counted.compared += 1
         return list.__eq__(self, other)
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     __hash__ = None  # type: ignore[assignment]
 
 

@@ -79,7 +79,7 @@ def delete(
             _confirm(plan, yes)
             result = carry_out(opened, plan)
             deleted = None if plan.documents is None else result.indexed
-            reasons = [failure.reason for failure in result.failures]
+            reasons = [target.hints.complete(failure.reason) for failure in result.failures]
         else:
             deleted, reasons = 0, []
     result_line = "deleted" if deleted is None else f"{deleted:,} deleted"

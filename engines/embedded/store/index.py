@@ -110,6 +110,7 @@ class Index:
     def _reopen(self) -> None:
         """Open the index after a rebuild, which gave it other columns."""
         before, self._reader = self._reader, self._open()
+        self._snapshot_is_stale = True
         before.close()
 
     @property
@@ -128,7 +129,7 @@ class Index:
                 self._checked_at = time.monotonic()
                 if journal_age(self.folder) > _CHECK_EVERY:
                     self._recover()
-            if self._reader.stamp() != self._stamp:
+            if self._snapshot_is_stale or self._reader.stamp() != self._stamp:
                 self._refresh_snapshot()
         return self._snapshot
 

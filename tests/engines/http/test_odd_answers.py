@@ -186,7 +186,7 @@ def test_half_a_surrogate_pair_is_sent_as_an_escape(proxy: Proxy):
         if name in ("write", "bulk"):
             ask(proxy, way, (REQUESTS | BLOCKING)[name])
             body = proxy.requests.pop()[2]
-            assert json.loads(body.split(b"\n")[1]) == DOCUMENT["_source"]
+            assert json.loads(body.decode().split("\n")[1]) == DOCUMENT["_source"]
 
 
 @pytest.mark.parametrize("client", [OpenSearch, AsyncOpenSearch])

@@ -44,12 +44,20 @@ def _minimal(whole: Path, home: Path) -> Path:
     if not home.exists():
         with tempfile.TemporaryDirectory(dir=home.parent) as part:
             made = Path(part, "made")
-            shutil.copytree(whole, made, copy_function=os.link)
+            shutil.copytree(whole, made, copy_function=_link)
             for module in (made / "modules").iterdir():
                 if module.name != _HTTP:
                     shutil.rmtree(module)
             _move(made, home)
     return home
+
+
+def _link(file: str, place: str) -> None:
+    try:
+        os.link(file, place)
+    except OSError:
+        # Not every file system has hard links.
+        shutil.copy2(file, place)
 
 
 def _without_modules(plugin: Path, kind: Kind, part: Path) -> None:

@@ -130,8 +130,10 @@ class LocalServer:
         assert self._keeper is not None
         os.kill(int((self.folder / "pid").read_text()), signal.SIGTERM)
         self._keeper.wait()
-        with tempfile.TemporaryDirectory(dir=cache()) as part:
-            Path(shutil.copy(self.folder / _ARCHIVE, part)).replace(_archive(self.kind))
+        # If another process had them before this server began, it read those.
+        if (made := self.folder / _ARCHIVE).exists():
+            with tempfile.TemporaryDirectory(dir=cache()) as part:
+                Path(shutil.copy(made, part)).replace(_archive(self.kind))
 
     def stop(self) -> None:
         """End it and remove its folder; a second call does nothing."""
