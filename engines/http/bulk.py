@@ -277,7 +277,7 @@ def bulk_lines(values: Iterable[object], dumps: Callable[[Any], Any]) -> bytes:
     lines: list[bytes] = []
     for value in values:
         given = isinstance(value, str | bytes)
-        text = value if given else dumps(value)
+        text: Any = value if given else dumps(value)
         if isinstance(text, bytes) and not given and b"\xed" in text:
             # The client for Elasticsearch writes such a half as bytes, which begin so.
             text = text.decode("utf-8", "surrogatepass")
