@@ -1,9 +1,8 @@
 """Facts tell apart what is alike otherwise, however they are written."""
 
-import time
-
 import pytest
 from support.servers.choose import examples
+from support.soon import soon
 
 from shinglefold.canon.facts import fact_set, facts_of
 
@@ -437,6 +436,5 @@ def test_no_number_is_a_failure(number):
     ],
 )
 def test_no_text_takes_more_than_linear_time(piece):
-    start = time.process_time()
-    facts_of([piece * (examples(200_000) // len(piece)) + "7 分之"], ["numbers", "letters", "names"])
-    assert time.process_time() - start < 3
+    with soon(walks=120):
+        facts_of([piece * (examples(200_000) // len(piece)) + "7 分之"], ["numbers", "letters", "names"])

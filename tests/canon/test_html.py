@@ -426,10 +426,9 @@ def test_marked_sections_are_text_in_xhtml(end):
 
 @pytest.mark.parametrize("between", [" ", "/", "=1 ", "='' "])
 def test_very_many_attributes_take_linear_time(between):
-    start = time.process_time()
-    attributes = between.join(f"a{number}" for number in range(50_000))
-    assert strip_html(f"<p {attributes}>раз</p>два") == "раз\nдва"
-    assert time.process_time() - start < 1
+    with soon():
+        attributes = between.join(f"a{number}" for number in range(50_000))
+        assert strip_html(f"<p {attributes}>раз</p>два") == "раз\nдва"
 
 
 def test_a_long_paragraph_takes_no_longer_than_short_ones_of_its_length():

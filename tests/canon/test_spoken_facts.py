@@ -1,9 +1,8 @@
 """Facts in words, such as numbers, dates and weekdays, and with spaces, such as models."""
 
-import time
-
 import pytest
 from support.servers.choose import examples
+from support.soon import soon
 
 from shinglefold.canon.facts import fact_set, facts_of
 
@@ -172,9 +171,8 @@ def test_variants_of_a_product_are_letters():
     "piece", ["двадцать ", "мая ", "12 мая ", "8 (", "A 5 ", '5" ', "a<b ", "二", "下午", "не ", "男"]
 )
 def test_no_text_takes_more_than_linear_time(piece):
-    start = time.process_time()
-    facts_of([piece * (examples(200_000) // len(piece))], ["numbers", "letters", "names"])
-    assert time.process_time() - start < 3
+    with soon(walks=240):
+        facts_of([piece * (examples(200_000) // len(piece))], ["numbers", "letters", "names"])
 
 
 #: Copies in whose facts something must not be read into: pairs that ordinary cards and notices have.

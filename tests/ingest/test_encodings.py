@@ -1,13 +1,13 @@
 import gzip
 import io
 import os
-import time
 import tracemalloc
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
+from support.soon import soon
 
 from shinglefold.ingest import read
 from shinglefold.ingest.readers.encodings import strip_bom
@@ -424,6 +424,5 @@ def test_a_text_in_ascii_with_escape_sequences_is_read(tmp_path: Path, name: str
 
 
 def test_comments_that_do_not_end_take_linear_time():
-    start = time.process_time()
-    strip_bom(b"<!-- " * 13_000, "", html=True)
-    assert time.process_time() - start < 1
+    with soon():
+        strip_bom(b"<!-- " * 13_000, "", html=True)

@@ -3,12 +3,12 @@
 import gzip
 import json
 import os
-import time
 from base64 import encodebytes
 from pathlib import Path
 from quopri import encodestring
 
 import pytest
+from support.soon import soon
 
 from shinglefold.ingest import index_documents, read
 from shinglefold.ingest.readers.record import ReadOptions
@@ -176,9 +176,8 @@ def test_what_closes_itself_does_not_hide_the_title(tmp_path: Path, part: str):
 @pytest.mark.parametrize("begin", ["", "</title>"])
 def test_the_title_of_a_page_of_open_elements_takes_linear_time(tmp_path: Path, part: str, begin: str):
     written(tmp_path / "a.html", begin + part * 30_000)
-    start = time.process_time()
-    (record,) = read(tmp_path / "a.html")
-    assert time.process_time() - start < 1
+    with soon():
+        (record,) = read(tmp_path / "a.html")
     assert (record.document or {}).get("title") == ""
 
 
@@ -186,9 +185,8 @@ def test_the_title_of_a_page_of_open_elements_takes_linear_time(tmp_path: Path, 
 def test_comments_before_what_is_no_page_take_linear_time(tmp_path: Path, name: str):
     """Each further comment doubled the time."""
     written(tmp_path / name, "<!---->" * 60 + "<svg>")
-    start = time.process_time()
-    assert list(read(tmp_path)) == []
-    assert time.process_time() - start < 1
+    with soon():
+        assert list(read(tmp_path)) == []
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-16-be"])

@@ -1,6 +1,7 @@
 """Passages: what they hold, where they stand, and that they are true."""
 
 import pytest
+from support.soon import soon
 
 from shinglefold.model.values import Token
 from shinglefold.passages.alignment import GAP, find_passages
@@ -73,13 +74,9 @@ def test_nothing_matches_nothing():
 
 @pytest.mark.parametrize("size", [2_000])
 def test_long_texts_are_aligned_in_little_time(size):
-    from time import process_time
-
     words = [f"w{n % 700}" for n in range(size)]
     a, b = " ".join(words), " ".join(word if n % 9 else "other" for n, word in enumerate(words))
     one, other = _tokens(a), _tokens(b)
-    # A busy machine lets others go first: the processor's time counts.
-    start = process_time()
-    found = find_passages(one, other)
-    assert process_time() - start < 4
+    with soon(walks=80):
+        found = find_passages(one, other)
     assert sum(passage.equal for passage in found) > size * 0.8

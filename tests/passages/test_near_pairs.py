@@ -1,13 +1,13 @@
 """Tolerant passages: what is near is found, and time and memory stay bounded however much texts repeat."""
 
 from collections import Counter
-from time import process_time
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.sketches import random_tokens
+from support.soon import soon
 
 from shinglefold.model.values import PlacedTokens
 from shinglefold.passages import seeds
@@ -76,15 +76,13 @@ def test_long_texts_that_repeat_much_take_little_time():
     rare = chosen.integers(0, 50_000, 15_000)
     numbers = np.where(chosen.random(15_000) < 0.7, often, rare)
     a, b = elements(numbers), elements(numbers[::-1].copy())
-    began = process_time()
-    passages_between(a, b, tolerant=True)
-    assert process_time() - began < 20
+    with soon(walks=400):
+        passages_between(a, b, tolerant=True)
 
 
 def test_a_phrase_repeated_ten_thousand_times_is_one_passage():
     a, b = elements([1, 2, 3, 4] * 10_000), elements([5, *[1, 3, 2, 4] * 9_000])
-    began = process_time()
-    found = passages_between(a, b, tolerant=True)
-    assert process_time() - began < 10
+    with soon(walks=200):
+        found = passages_between(a, b, tolerant=True)
     assert found.left_out > 10**6
     assert found.passages
