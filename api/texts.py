@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.canon.facts import WordClass
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.ingest.fingerprinter import FingerprintArrays
 from shinglefold.ingest.processors.texts import WORD_CLASSES, NeverDiffer
 from shinglefold.model.scheme import Scheme, thresholds
+from shinglefold.model.values import WordClass
 from shinglefold.offline.compare_texts import Comparison, compare_texts
 from shinglefold.options.validation import check_fraction, check_texts
 from shinglefold.registry import codes_with_any, make_scheme

@@ -4,7 +4,7 @@ import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import xxhash
 
@@ -26,14 +26,6 @@ from shinglefold.canon.written_numbers import (
     scaled,
     words_as_digits,
 )
-
-#: The classes of words that can be facts. ``numbers``: numbers, in words, too, with their units, signs and
-#: model letters, dates, weekdays, and signs that compare words (``>=``, ``≠``);
-#: ``letters``: single Latin capitals and sizes, with plus, minus or # behind them (XL, C++, Rh−), sides,
-#: sexes and negations;
-#: ``names``: capitalized words within sentences, but for those before models, and what stands before Chinese
-#: words for places.
-WordClass = Literal["numbers", "letters", "names"]
 
 #: A match starts at the first letter, so long runs of letters take no time. v1.2 and USB3.0 are versions.
 #: Words are no part of a model (iPhone14 is iPhone 14). Consonants before a space are (RTX 4090), but not

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,13 @@ LONGEST_DIGEST, _MOST_SUPERSHINGLES, _LONGEST_SIGNATURE = 300, 1024, 22_000
 FACTS_MARK, _FACT_BYTES = "~", 8
 #: The language code of a document without tokens.
 UNDETERMINED = "und"
+#: The classes of words that can be facts. ``numbers``: numbers, in words, too, with their units, signs and
+#: model letters, dates, weekdays, and signs that compare words (``>=``, ``≠``);
+#: ``letters``: single Latin capitals and sizes, with plus, minus or # behind them (XL, C++, Rh−), sides,
+#: sexes and negations;
+#: ``names``: capitalized words within sentences, but for those before models, and what stands before Chinese
+#: words for places.
+WordClass = Literal["numbers", "letters", "names"]
 
 
 class Token(NamedTuple):

@@ -20,7 +20,7 @@ from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.runtime.backoff import Backoff, never
 
 Action = Mapping[str, Any]
-CONFLICT = 409
+_CONFLICT = 409
 #: Sends some actions, and yields for each whether it was done, and the answer.
 Helper = Callable[[Sequence[dict[str, Any]]], Iterator[tuple[bool, Mapping[str, Any]]]]
 
@@ -144,7 +144,7 @@ class Bulk:
         failure = failed(item.given, answer)
         if failure.status in BUSY:
             return [(item, failure)]
-        if failure.status == CONFLICT and item.given.get("_id") is None:
+        if failure.status == _CONFLICT and item.given.get("_id") is None:
             # Nobody else has this id: a request whose answer was lost stored the document.
             self._indexed += 1
             return []

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from msgspec.json import decode
 
@@ -23,11 +23,11 @@ from shinglefold.ingest.processors.context import (
     Tools,
 )
 from shinglefold.model.recipe import FIELD, PASSAGES, check_field
-from shinglefold.model.values import Fingerprint
+from shinglefold.model.values import Fingerprint, WordClass
 from shinglefold.options.validation import check_strings
 
 #: The classes of words that ``never_differ`` may name.
-WORD_CLASSES = ("letters", "names", "numbers")
+WORD_CLASSES: tuple[str, ...] = get_args(WordClass)
 #: Names a field that has the name of a class of words, as on the servers.
 _SOURCE = "_source."
 _MOST = 100
@@ -37,7 +37,7 @@ _MOST = 100
 class NeverDiffer:
     """Facts by which documents differ, however similar their texts are.
 
-    ``classes``: of words, see ``canon.facts.WordClass``. ``fields``: fields whose values must be equal; case,
+    ``classes``: of words, see ``WordClass``. ``fields``: fields whose values must be equal; case,
     width and spaces in them do not matter, and no value differs from any value.
     """
 

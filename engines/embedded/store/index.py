@@ -67,7 +67,7 @@ class Index:
         self._writer: IndexWriter | None = None
         #: The address after the last head that this process wrote; saves reading the file.
         self._heads_end = 0
-        #: Whether this process committed more than the snapshot shows.
+        #: Whether the snapshot is older than a commit of this process, or than the reader after a rebuild.
         self._snapshot_is_stale = False
         self._reader = self._open()
         self._snapshot = self._make_snapshot()
@@ -304,7 +304,7 @@ class Index:
         return self._writer
 
     def _lock(self) -> IndexWriter:
-        """Take the write lock of the index as it is now, which another process may just have rebuilt."""
+        """Take the write lock; if another process has rebuilt the index, open it anew first."""
         while True:
             if self.replaced:
                 self._reopen()
