@@ -5,7 +5,7 @@ from time import monotonic
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import ConfigError, chain, suggest
+from shinglefold.errors import ConfigError, EngineError, chain, suggest
 from shinglefold.rerank.engine_calls import Call, Steps, search_all
 from shinglefold.rerank.hits import CUT, PartialAnswer, identity, lost_hits, missing, with_source
 from shinglefold.rerank.index_knowledge import IndexFacts
@@ -96,16 +96,20 @@ def native_page(
     if not reasons and (lacking := (yield from grouped.obstacle(request.index, facts))):
         reasons = [lacking]
     if not reasons:
-        page = None
         for _ in range(_MOST_TRIES):
             made = _Page(request, facts, grouped.sizes, samples=samples)
             page = yield from made.answer()
-            if page is None or not made.torn:
+            if page is None:
+                grouped.doubt(request.index)
+                reasons = ["documents that this query finds have no group number yet"]
                 break
-        if page is not None:
-            return page
-        grouped.doubt(request.index)
-        reasons = ["documents that this query finds have no group number yet"]
+            if not made.torn:
+                return page
+        else:
+            reason = f"{request.index!r} moved to another index during each of {_MOST_TRIES} searches"
+            if options.mode == "native":
+                raise EngineError(f"{reason}; search again")
+            reasons = [reason]
     if options.mode == "native":
         raise ConfigError(
             'mode "native" is not possible here; change the request, or give mode "auto", which folds a '
@@ -128,7 +132,7 @@ class _Page:
         self._field = group_field(dedup)
         self._policies = len(policy_sort(options, dedup))
         self._partial = PartialAnswer()
-        #: Whether the engine took the members from another index, as its alias has moved.
+        #: Whether the engine took members from another index than the hits, as an alias moved in between.
         self.torn = False
         self._total_wanted = body.get("track_total_hits") is not False
         self._counting = GroupCounter(
@@ -178,8 +182,11 @@ class _Page:
             return own | {"inner_hits": {**inner, DUPLICATES: {"hits": {**members, "hits": [own]}}}}
         members = attached["hits"]
         hits = [self._member(hit) for hit in members["hits"]]
-        if len(hits) >= members["total"]["value"] and identity(own) not in map(identity, hits):
-            self.torn = True
+        if identity(own) not in map(identity, hits):
+            whole = len(hits) >= members["total"]["value"]
+            # Without policies the first of a group is the first of its members, too, or equal to it.
+            first = not self._policies and own["_index"] not in {hit["_index"] for hit in hits}
+            self.torn |= whole or first
         shown = hits[0] if self._policies else own
         others = [hit for hit in hits if identity(hit) != identity(shown)][: self._options.members]
         wanted = read_source_filter(self._options.member_source)

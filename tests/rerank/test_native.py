@@ -42,11 +42,12 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]
         made = recipe_mappings(replace(default_recipe(SCHEME), groups=True))
         made["properties"] |= {"rank": {"type": "integer"}, "title": {"type": "text"}}
         made["properties"] |= {"host": {"type": "keyword"}, "published": {"type": "date"}}
-        for index in ("grouped", "partly"):
+        for index in ("grouped", "copy", "partly"):
             engine.create_index(index, made, {})
-        engine.bulk(action("grouped", number) for number in range(COUNT))
+        for index in ("grouped", "copy"):
+            engine.bulk(action(index, number) for number in range(COUNT))
         engine.bulk(action("partly", number, grouped=number % 9 > 0) for number in range(COUNT))
-        for index in ("grouped", "partly"):
+        for index in ("grouped", "copy", "partly"):
             engine.refresh(index)
         yield engine
 
@@ -130,6 +131,66 @@ def test_what_was_guessed_follows_the_results_there_were():
         sizes.note("a", few=few)
     assert guesses == [True, False, True, False, False, False, False, False, True]
     assert sizes.few("b")
+
+
+class MovingAlias:
+    """An alias that moves to ``copy`` while a search runs: members are searched after the hits."""
+
+    def __init__(self, engine: EmbeddedEngine, times: int) -> None:
+        self.times, self._searched = times, engine.search
+
+    def search(self, index: str, body: dict[str, Any]) -> dict[str, Any]:
+        answer = self._searched(index, body)
+        if "collapse" not in body or not self.times:
+            return answer
+        self.times -= 1
+        moved = {_group(hit): hit for hit in self._searched("copy", body)["hits"]["hits"]}
+        for hit in answer["hits"]["hits"]:
+            hit["inner_hits"] = moved[_group(hit)]["inner_hits"]
+        return answer
+
+    def msearch(self, searches: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+        return [self.search(index, body) for index, body in searches]
+
+
+def _group(hit: dict[str, Any]) -> int:
+    number: int = hit["fields"]["_dedup.group"][0]
+    return number
+
+
+@pytest.fixture
+def moving(engine, monkeypatch):
+    def move(times: int) -> MovingAlias:
+        alias = MovingAlias(engine, times)
+        monkeypatch.setattr(engine, "search", alias.search)
+        monkeypatch.setattr(engine, "msearch", alias.msearch)
+        return alias
+
+    return move
+
+
+@pytest.mark.parametrize("members", [1, 500])
+def test_a_page_is_asked_for_again_when_its_alias_moved_meanwhile(engine, moving, members):
+    alias = moving(2)
+    page = native(engine, asked(size=40), members=members)
+    assert alias.times == 0
+    assert page["dedup"]["mode"] == "native"
+    listed = [hit["inner_hits"]["duplicates"]["hits"]["hits"] for hit in page["hits"]["hits"]]
+    assert {one["_index"] for hits in listed for one in hits} == {"grouped"}
+
+
+@pytest.mark.parametrize("members", [1, 500])
+def test_under_an_alias_that_moves_at_each_search_groups_are_folded_by_window(engine, moving, members):
+    moving(1000)
+    options = FoldOptions(mode="auto", members=members)
+    page = FoldedSearch(engine, SCHEME).search("grouped", asked(size=10), options)
+    assert page["dedup"]["mode"] == "window"
+    assert "'grouped' moved to another index during each of 3 searches" in page["dedup"]["mode_reason"]
+    with pytest.raises(EngineError, match=r"moved to another index .*; search again"):
+        native(engine, asked(), members=members, on_trouble="raise")
+    page = native(engine, asked(), members=members)
+    assert page["dedup"]["mode"] == "unfolded"
+    assert "moved to another index" in page["dedup"]["mode_reason"]
 
 
 @pytest.mark.parametrize(

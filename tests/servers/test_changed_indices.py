@@ -58,12 +58,12 @@ def move(server, alias, index, *others):
 
 @contextmanager
 def swapping(server, alias, indices):
-    """Move an alias from one index to the other and back, every 100 ms."""
+    """Move an alias from one index to the other and back, every 20 ms."""
     stop = threading.Event()
 
     def swap():
         here, there = indices
-        while not stop.wait(0.1):
+        while not stop.wait(0.02):
             move(server, alias, there, here)
             here, there = there, here
 
