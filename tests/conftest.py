@@ -133,8 +133,9 @@ def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
     left_out = []
     # Asked once: thousands of tests are chosen.
     full, asked = in_full(), asked_for()
+    cases: Counter[str] = Counter()
     for item in items:
-        if not full and item.get_closest_marker("long") is not None:
+        if not full and _is_long(item, cases):
             item.add_marker(_LONG)
         if _needs_server(item):
             item.add_marker("servers")
@@ -145,6 +146,16 @@ def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
         config.hook.pytest_deselected(items=left_out)
         gone = set(map(id, left_out))
         items[:] = [item for item in items if id(item) not in gone]
+
+
+def _is_long(item: pytest.Item, cases: Counter[str]) -> bool:
+    """Tell whether a test is left to runs in full: it is marked so, and none of the cases that always run."""
+    marked = item.get_closest_marker("long")
+    if marked is None:
+        return False
+    name = item.nodeid.partition("[")[0]
+    cases[name] += 1
+    return "every" not in marked.kwargs or cases[name] % marked.kwargs["every"] != 1
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

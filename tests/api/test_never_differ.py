@@ -34,6 +34,7 @@ def test_what_never_differs_keeps_documents_apart(shop, way):
     assert found(index, options) == wanted
 
 
+@pytest.mark.long(every=4)
 def test_compiled_groups_heed_it_too(shop):
     pytest.importorskip("numba")
     index, wanted, _ = shop
@@ -61,6 +62,7 @@ def test_regrouping_heeds_it(shop):
     assert groups_made_anew(index) == wanted
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("names", WANTED)
 @pytest.mark.parametrize("form", ["texts", "signed", "parquet"])
 def test_files_are_grouped_by_it(tmp_path, capsys, names, form):

@@ -143,6 +143,7 @@ def wanted(site: FoldedIndex) -> set[str]:
     return _shown_together(site, verify="text", linkage="leader")
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("way", BY_TEXT)
 def test_where_texts_decide_all_ways_agree(
     site: FoldedIndex, candidates: set[str], wanted: set[str], way: str

@@ -82,6 +82,7 @@ def test_nan_is_no_number(run, name):
     assert f"'{name}': 'nan' is no number. See: shinglefold advise layout --help" in ran.err
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("resemblance", [0.5, 0.61, 0.8, 0.9])
 @pytest.mark.parametrize("width", [2, 3, 5])
 @pytest.mark.parametrize("strangers", [0.01, pytest.param(10, marks=pytest.mark.long), 1e6])

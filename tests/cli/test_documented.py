@@ -136,6 +136,7 @@ def _keys_of(command: str) -> set[str]:
     return set(re.findall(r"`(\w+)`", " ".join([*every, *told])))
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "words",
     [

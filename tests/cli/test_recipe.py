@@ -133,6 +133,7 @@ def test_another_field_is_what_setup_changes(run, own, monkeypatch):
     assert run("doctor", own, "--workers", 1).code == 0
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("command", ["index", "backfill", "doctor", "replay"])
 @pytest.mark.parametrize("flag", ["--preset", "--pipeline"])
 def test_a_flag_that_contradicts_the_index_is_refused_and_its_remedy_works(run, own, command, flag):

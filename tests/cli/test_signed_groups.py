@@ -140,6 +140,7 @@ def test_more_pairs_than_memory_holds_are_refused_with_the_remedy(run, signed):
     assert run("groups", "many.jsonl", "--memory", "1M").code == 0
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 @pytest.mark.parametrize("read", [True, False], ids=["somebody reads", "nobody reads"])
 @pytest.mark.parametrize("command", ["groups --pairs", "groups"])

@@ -58,6 +58,7 @@ def test_another_error_is_told_too(unbuffered):
     assert len(told.splitlines()) == 2
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("arguments", [["search", "x"], [*_TEXTS, "--languge"], _TEXTS])
 def test_remarks_that_can_not_be_written_change_no_exit_code(arguments):
     codes = []
@@ -126,6 +127,7 @@ def ended(library, monkeypatch, capsys):
     return run
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("command", _EVERY)
 def test_no_command_loses_its_output_silently(ended, command):
     with open(_FULL, "w") as full:

@@ -89,6 +89,7 @@ PAGES = {
 }
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_in_every_language_and_as_json(get, name):
     path, parameters = PAGES[name]

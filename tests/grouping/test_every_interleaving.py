@@ -98,6 +98,7 @@ def _check_capped(explorer):
     return check
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     ("texts", "relation"),
     [((["a"], ["a"]), Relation()), ((["a"], ["b"]), Relation()), ((["a"], ["b"]), _CHAIN)],
@@ -108,6 +109,7 @@ def test_one_of_two_writers_is_accepted_despite_crashes_and_expired_leases(texts
     assert explorer.walk(_check_refused(explorer)) > 100
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize(
     ("texts", "relation"),
     [

@@ -19,6 +19,7 @@ def opened(tmp_path, pipeline):
     return lambda: EmbeddedEngine(tmp_path, pipeline.tools.canonicalizer)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(3, in_ci=4))
 def test_one_of_each_class_is_accepted_despite_killed_writers(opened, pipeline, seed):

@@ -172,6 +172,7 @@ def test_what_closes_itself_does_not_hide_the_title(tmp_path: Path, part: str):
     assert (record.document or {}).get("title") == "Мост"
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("part", ["<!-- ", "<script ", "<svg>", "<title>", "<title", "<style>", "<textarea>"])
 @pytest.mark.parametrize("begin", ["", "</title>"])
 def test_the_title_of_a_page_of_open_elements_takes_linear_time(tmp_path: Path, part: str, begin: str):

@@ -48,6 +48,7 @@ def engine(copied, tmp_path_factory):
         yield engine
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("least", [0.05, 0.2])
 def test_all_that_have_enough_of_a_text_are_found_and_nobody_else(engine, copied, least):
     search = MatchSearch(engine, CANONICALIZER)

@@ -255,6 +255,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("given", OPTIONS.values(), ids=OPTIONS)
 def test_an_option_of_any_size_is_refused_at_once_and_hardly_quoted(library, folded, given):
     body = library.body(0, ext={"dedup": given()})
@@ -276,6 +277,7 @@ BODIES = {
 }
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("given", BODIES.values(), ids=BODIES)
 def test_a_body_of_any_size_is_refused_at_once_and_hardly_quoted(folded, given):
     body = given()

@@ -206,6 +206,7 @@ def mean_ratio(sizes, hits, window, scatter, rounds=60):
     return float(np.mean(ratios))
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("sizes", GROUP_SIZES.values(), ids=GROUP_SIZES)
 @pytest.mark.parametrize(("hits", "window"), [(500, 200), (2_000, 200), (10_000, 1_000)])
 @pytest.mark.parametrize("scatter", [0, 0.003, 0.03])
@@ -359,6 +360,7 @@ class Counted(list):
     __hash__ = None  # type: ignore[assignment]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("ties", [1, 250, 3_000])
 def test_hits_that_are_equal_in_their_order_stay_in_one_block_at_no_more_cost(ties):
     hits = [{"_index": "i", "_id": f"{n}", "sort": Counted([n // ties])} for n in range(6_000)]

@@ -226,6 +226,7 @@ def check(answer: JSON) -> None:
     assert all(duplicates(hit) == [] for hit, count in zip(shown, members, strict=True) if count == 1)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("verify", ["signature", "text"])
 @pytest.mark.parametrize("linkage", ["leader", "connected"])
 @pytest.mark.parametrize("window", [1, 4, 200])

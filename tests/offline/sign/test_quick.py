@@ -123,6 +123,7 @@ def alike(signers, path, data: bytes) -> None:
         assert one == other
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("line", [*(one.encode() for one in _LINES), *_RAW])
 def test_a_line_is_signed_as_if_it_were_read_by_itself(signers, tmp_path, line):
     alike(signers, tmp_path / "one", line + b"\n")
