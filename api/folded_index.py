@@ -198,8 +198,8 @@ class FoldedIndex:
     def explained_pair(self, a: str | tuple[str, str], b: str | tuple[str, str]) -> PairExplanation:
         """Return the explanation of ``explain`` with the documents."""
         self._watch.check_if_due()
-        mappings = list(self.engine.all_mappings(self.name).values())
-        shown = scope_fields(() if self._fold is None else self._fold.scope, mappings)
+        mappings = self.engine.all_mappings(self.name)
+        shown = scope_fields(() if self._fold is None else self._fold.scope, list(mappings.values()))
         hits = self.stored_hit(a, shown), self.stored_hit(b, shown)
         return explain_pair(
             hits,
