@@ -10,7 +10,7 @@ from typing import Any
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.documents import as_text
 from shinglefold.errors import ConfigError, EngineError, chain, shorten, suggest
-from shinglefold.grouping.field_values import date_doc_values, day_of, first_value, host_of, read_date
+from shinglefold.grouping.field_values import date_doc_values, day_of, first_date, first_value, host_of
 from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields
 from shinglefold.maintenance.scan import Scan, restart_on_expiry
 from shinglefold.model.linkage import noted_linkage
@@ -246,8 +246,7 @@ class GroupTally:
                 self._count(hit, number, gate_fields.leads(source))
 
     def _count(self, hit: Mapping[str, Any], number: int, leads: bool) -> None:
-        written = first_value(hit, self.names.dates)
-        when = read_date(written)
+        written, when = first_date(hit, self.names.dates)
         if when is None and written not in (None, ""):
             self.unread_dates += 1
             self.unread_date = self.unread_date or shorten(str(written))
@@ -420,7 +419,7 @@ def members_of(
 def _member(hit: Mapping[str, Any], names: ReportFields) -> ListedMember:
     url = str(first_value(hit, _ADDRESSES) or "")
     title = ", ".join(map(as_text, field_values(hit, names.title)))[:_TITLE_LIMIT]
-    day = day_of(read_date(first_value(hit, names.dates)))
+    day = day_of(first_date(hit, names.dates)[1])
     return ListedMember(hit["_index"], hit["_id"], title, url, host_of(first_value(hit, names.hosts)), day)
 
 
