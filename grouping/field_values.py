@@ -240,6 +240,11 @@ def first_value(hit: Mapping[str, Any], names: Iterable[str]) -> Any:  # noqa: A
     return next((values[0] for name in names if (values := field_values(hit, name))), None)
 
 
+def title_of(hit: Mapping[str, Any], name: str) -> str:
+    """Return the title of a hit; several values are joined."""
+    return ", ".join(map(as_text, field_values(hit, name)))
+
+
 def host_of(value: object) -> str:
     """Return the host of an address or of a bare host name, without a port; "" if there is none."""
     text = "" if value is None else str(value).strip().lower()
@@ -256,8 +261,8 @@ def host_of(value: object) -> str:
 def first_date(hit: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, float | None]:
     """Return the first value of these fields, and the date that it is, in seconds since 1970.
 
-    The date is None if it cannot be read. In a document it may be ISO 8601, milliseconds, a year, ``1.2.2024``,
-    ``2024/02/01``, or as in mails.
+    The date is None if it cannot be read. In a document it may be ISO 8601, milliseconds, a year,
+    ``1.2.2024``, ``2024/02/01``, or as in mails.
     """
     found = next(((name, values[0]) for name in names if (values := field_values(hit, name))), None)
     if found is None:
