@@ -36,8 +36,9 @@ from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of,
 from shinglefold.rerank.engine_calls import Steps
 from shinglefold.rerank.explanation import StoredText, passage_json, stored_text
 from shinglefold.rerank.index_fields import hit_language, languages_of, mapped_at
+from shinglefold.rerank.index_recipes import IndexRecipe, IndexRecipes
 from shinglefold.rerank.request.arguments import check_search_arguments, read_source_filter
-from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch, IndexRecipe, IndexRecipes
+from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch
 from shinglefold.rerank.similar.query_document import CandidateQueries, FoundDocument, check_candidate_options
 from shinglefold.rerank.similar.results import AsyncPagedSearch, FoundPage, PageReader, SyncPagedSearch
 
