@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 #: The most reasons of failures that lines show.
 _REASONS = 5
 #: What counts mean, where their name does not say it.
-_COUNTED = {"unknown_language": " (their words tell it; codes are of ISO 639-1: uk and zh, not ua and cn)"}
+_COUNTED = {
+    "fingerprints_left_out": " (of the sources: they are made of the texts anew)",
+    "unknown_language": " (their words tell it; codes are of ISO 639-1: uk and zh, not ua and cn)",
+    "without_signature": " (too little text: they fold with equal texts only)",
+}
 #: The message about sources without documents.
 NO_DOCUMENTS = (
     "no documents found; check the sources, or say their --format (of folders, only HTML and text are read)"
