@@ -321,7 +321,9 @@ def _join_hint(path: str, value: object) -> str:
         return "; cast the column to strings, for instance with pyarrow"
     if not (isinstance(value, list) and value and all(isinstance(one, str) for one in value)):
         return ""
-    step = json.dumps({"join": {"field": path, "separator": "\n"}}, ensure_ascii=False)
+    # Documents are stored with the joined text, which a backfill reads again.
+    options = {"field": path, "separator": "\n", "ignore_failure": True}
+    step = json.dumps({"join": options}, ensure_ascii=False)
     return f"; to join its texts, put {step} first in the pipeline"
 
 

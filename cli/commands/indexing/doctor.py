@@ -157,7 +157,10 @@ def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[st
         fix = target.command("doctor", fix=True)
         lines.append(f"placeholders whose writers crashed are removed by: {fix}")
     if found.findings.get("unreadable"):
-        lines.append("mend the documents the pipeline fails on, or the pipeline")
+        why = target.command("backfill", **flags)
+        lines.append(
+            f"mend the documents the pipeline fails on, or the pipeline; this says why it fails: {why}"
+        )
     return [*lines, *([f"to mend it: {chain(commands)}"] if commands else [])]
 
 
