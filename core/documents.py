@@ -322,9 +322,8 @@ def _join_hint(path: str, value: object) -> str:
     if not (isinstance(value, list) and value and all(isinstance(one, str) for one in value)):
         return ""
     # Documents are stored with the joined text, which a backfill reads again.
-    options = {"field": path, "separator": "\n", "ignore_failure": True}
-    step = json.dumps({"join": options}, ensure_ascii=False)
-    return f"; to join its texts, put {step} first in the pipeline"
+    step = {"join": {"field": path, "separator": "\n", "ignore_failure": True}}
+    return f"; to join its texts, put {json.dumps(step, ensure_ascii=False)} first in the pipeline"
 
 
 def _check_parents(document: Mapping[str, Any], path: str) -> None:
