@@ -11,7 +11,7 @@ from shinglefold.runtime.optional_imports import lazy_attributes
 if TYPE_CHECKING:
     from shinglefold.rerank.fold.clustering import collapse
     from shinglefold.rerank.page.response import duplicates
-    from shinglefold.rerank.representatives import RepresentativeSelector
+    from shinglefold.rerank.representatives import RepresentativePolicy
     from shinglefold.rerank.request.fold_options import FoldOptions, Preference, Scope
     from shinglefold.rerank.search import AsyncFoldedSearch, FoldedSearch
 
@@ -20,7 +20,7 @@ __all__ = [
     "FoldOptions",
     "FoldedSearch",
     "Preference",
-    "RepresentativeSelector",
+    "RepresentativePolicy",
     "Scope",
     "collapse",
     "duplicates",
@@ -31,7 +31,7 @@ __getattr__ = lazy_attributes(
     {
         ".fold.clustering": "collapse",
         ".page.response": "duplicates",
-        ".representatives": "RepresentativeSelector",
+        ".representatives": "RepresentativePolicy",
         ".request.fold_options": "FoldOptions Preference Scope",
         ".search": "AsyncFoldedSearch FoldedSearch",
     },

@@ -18,7 +18,7 @@ from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.options.validation import check_str
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.hits import Hit, language_code, stored_value
-from shinglefold.rerank.representatives import load_selectors
+from shinglefold.rerank.representatives import load_policies
 from shinglefold.rerank.request.arguments import DATE_FORMAT
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions
 
@@ -97,14 +97,14 @@ def check_fields(mappings: Iterable[Mapping[str, Any]], index: str, names: Itera
 
 
 def named_fields(options: FoldOptions) -> list[str]:
-    """Return the fields that the options of a request name or that its selectors read."""
-    selectors = [name for selector in load_selectors(options.representative) for name in selector.fields]
+    """Return the fields that the options of a request name or that its policies read."""
+    policies = [name for policy in load_policies(options.representative) for name in policy.fields]
     passages = options.explain.fields if isinstance(options.explain, Explain) else ()
     source = options.member_source
     if isinstance(source, Mapping):
         source = source.get("includes", source.get("include", ()))
     members = [source] if isinstance(source, str) else source if isinstance(source, list | tuple) else []
-    return [*(scope.field for scope in options.scope), *selectors, *map(str, members), *passages]
+    return [*(scope.field for scope in options.scope), *policies, *map(str, members), *passages]
 
 
 def knows(mappings: Mapping[str, Any], name: str) -> bool:

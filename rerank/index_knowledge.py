@@ -48,7 +48,7 @@ from shinglefold.rerank.index_fields import (
     text_fields_of,
     unreadable_dates,
 )
-from shinglefold.rerank.representatives import load_selectors
+from shinglefold.rerank.representatives import load_policies
 from shinglefold.rerank.request.arguments import key_name, skips_exactly, sort_keys
 from shinglefold.rerank.request.fold_options import BY_DATE, FoldOptions
 from shinglefold.runtime.recent import RecentlyUsed
@@ -402,7 +402,7 @@ def _check_one_form(facts: IndexFacts, options: FoldOptions) -> None:
     if not dates:
         return
     others = [one for one in options.representative if one.name not in BY_DATE]
-    written = {name for selector in load_selectors(others) for name in selector.fields}
+    written = {name for policy in load_policies(others) for name in policy.fields}
     written |= {scope.field for scope in options.scope if scope.within is None}
     if twice := sorted(dates & written):
         raise ConfigError(

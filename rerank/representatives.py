@@ -1,4 +1,4 @@
-"""Representative selectors: which hit of a group to show, built in and from plugins."""
+"""Representative policies: which hit of a group to show, built in and from plugins."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class RepresentativeSelector:
+class RepresentativePolicy:
     """A cost function: the candidate with the least cost is shown, on ties the better ranked.
 
     ``fields`` are fetched with the window into ``hit["fields"]``; they need doc values (keyword, number,
@@ -33,38 +33,38 @@ class RepresentativeSelector:
     fields: tuple[str, ...] = ()
 
 
-def load_selectors(preferences: Iterable[Preference]) -> tuple[RepresentativeSelector, ...]:
-    """Return the selectors of a request, in order of weight.
+def load_policies(preferences: Iterable[Preference]) -> tuple[RepresentativePolicy, ...]:
+    """Return the policies of a request, in order of weight.
 
     A plugin is an entry point of the group ``shinglefold.representatives``: a function from ``Preference``
-    to ``RepresentativeSelector``.
+    to ``RepresentativePolicy``.
 
     Raises:
-        ConfigError: a selector is unknown, lacks its field, or its plugin fails.
+        ConfigError: a policy is unknown, lacks its field, or its plugin fails.
     """
     return tuple(_factory(preference.name)(preference) for preference in preferences)
 
 
-def choose(selectors: Sequence[RepresentativeSelector], candidates: Sequence[Candidate]) -> Candidate:
-    """Return the candidate to show: the least by the first selector, then by the second …, then by rank."""
-    costs = [(*(selector.cost(one) for selector in selectors), one.rank) for one in candidates]
+def choose(policies: Sequence[RepresentativePolicy], candidates: Sequence[Candidate]) -> Candidate:
+    """Return the candidate to show: the least by the first policy, then by the second …, then by rank."""
+    costs = [(*(policy.cost(one) for policy in policies), one.rank) for one in candidates]
     try:
         return candidates[min(range(len(costs)), key=costs.__getitem__)]
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"a representative selector has costs that can't be compared: {error}") from error
+        raise ConfigError(f"a representative policy has costs that can't be compared: {error}") from error
 
 
-def _factory(name: str) -> Callable[[Preference], RepresentativeSelector]:
+def _factory(name: str) -> Callable[[Preference], RepresentativePolicy]:
     if name in _BUILT_IN:
         return _BUILT_IN[name]
-    make = load_plugin(REPRESENTATIVES, "representative selector", name, _BUILT_IN)
-    return lambda preference: _plugin_selector(name, make, preference)
+    make = load_plugin(REPRESENTATIVES, "representative policy", name, _BUILT_IN)
+    return lambda preference: _plugin_policy(name, make, preference)
 
 
-def _plugin_selector(
+def _plugin_policy(
     name: str, make: Callable[[Preference], object], preference: Preference
-) -> RepresentativeSelector:
-    """Return a plugin's selector; its errors name the plugin."""
+) -> RepresentativePolicy:
+    """Return a plugin's policy; its errors name the plugin."""
 
     def guarded(work: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever a plugin returns
         try:
@@ -72,20 +72,18 @@ def _plugin_selector(
         except ShinglefoldError:
             raise
         except Exception as error:
-            raise ConfigError(
-                f"the plugin of the representative selector {name!r} fails: {error!r}"
-            ) from error
+            raise ConfigError(f"the plugin of the representative policy {name!r} fails: {error!r}") from error
 
-    selector = guarded(lambda: make(preference))
-    if not isinstance(selector, RepresentativeSelector):
+    policy = guarded(lambda: make(preference))
+    if not isinstance(policy, RepresentativePolicy):
         raise ConfigError(
-            f"the plugin of the representative selector {name!r} returns {type(selector).__name__}, "
-            "expected a RepresentativeSelector"
+            f"the plugin of the representative policy {name!r} returns {type(policy).__name__}, expected a "
+            "RepresentativePolicy"
         )
-    return replace(selector, cost=lambda one: guarded(lambda: selector.cost(one)))
+    return replace(policy, cost=lambda one: guarded(lambda: policy.cost(one)))
 
 
-def _by_date(preference: Preference, sign: int) -> RepresentativeSelector:
+def _by_date(preference: Preference, sign: int) -> RepresentativePolicy:
     field = _field(preference)
 
     def cost(one: Candidate) -> tuple[bool, float]:
@@ -93,10 +91,10 @@ def _by_date(preference: Preference, sign: int) -> RepresentativeSelector:
         costs = [sign * when for when in dates if when is not None]
         return not costs, min(costs, default=0.0)
 
-    return RepresentativeSelector(cost, (field,))
+    return RepresentativePolicy(cost, (field,))
 
 
-def _prefer(preference: Preference) -> RepresentativeSelector:
+def _prefer(preference: Preference) -> RepresentativePolicy:
     field = _field(preference)
     if not preference.values:
         raise ConfigError(
@@ -108,7 +106,7 @@ def _prefer(preference: Preference) -> RepresentativeSelector:
         spellings = {text for value in field_values(one.hit, field) for text in _spellings(value)}
         return min((positions.get(text, len(positions)) for text in spellings), default=len(positions))
 
-    return RepresentativeSelector(cost, (field,))
+    return RepresentativePolicy(cost, (field,))
 
 
 def _spellings(value: object) -> tuple[str, ...]:
@@ -118,19 +116,19 @@ def _spellings(value: object) -> tuple[str, ...]:
     return str(value), plain_text(value)
 
 
-def _shortest_url(preference: Preference) -> RepresentativeSelector:
+def _shortest_url(preference: Preference) -> RepresentativePolicy:
     field = preference.field or "url"
 
     def cost(one: Candidate) -> tuple[bool, int]:
         urls = field_values(one.hit, field)
         return not urls, min((len(str(url)) for url in urls), default=0)
 
-    return RepresentativeSelector(cost, (field,))
+    return RepresentativePolicy(cost, (field,))
 
 
-def _https_first(preference: Preference) -> RepresentativeSelector:
+def _https_first(preference: Preference) -> RepresentativePolicy:
     field = preference.field or "url"
-    return RepresentativeSelector(
+    return RepresentativePolicy(
         lambda one: not any(str(url).lower().startswith("https:") for url in field_values(one.hit, field)),
         (field,),
     )
@@ -142,12 +140,12 @@ def _field(preference: Preference) -> str:
     return preference.field
 
 
-_BUILT_IN: Mapping[str, Callable[[Preference], RepresentativeSelector]] = MappingProxyType(
+_BUILT_IN: Mapping[str, Callable[[Preference], RepresentativePolicy]] = MappingProxyType(
     {
-        "rank": lambda _: RepresentativeSelector(lambda one: one.rank),
+        "rank": lambda _: RepresentativePolicy(lambda one: one.rank),
         "newest": partial(_by_date, sign=-1),
         "oldest": partial(_by_date, sign=1),
-        "longest": lambda _: RepresentativeSelector(lambda one: -one.shingles),
+        "longest": lambda _: RepresentativePolicy(lambda one: -one.shingles),
         "prefer": _prefer,
         "shortest_url": _shortest_url,
         "https_first": _https_first,

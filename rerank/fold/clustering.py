@@ -31,7 +31,7 @@ from shinglefold.rerank.hits import (
     mark,
     stored_fingerprint,
 )
-from shinglefold.rerank.representatives import Candidate, choose, load_selectors
+from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import hits_of
 from shinglefold.rerank.request.bodies import complete_tie_groups
 from shinglefold.rerank.request.fold_options import FoldOptions
@@ -135,7 +135,7 @@ def folding_of(
 
     Args:
         earlier: hits shown on earlier pages; hits that match them are left out. For ``leader`` linkage.
-        lead: groups hits by leader if no selector chooses the representative.
+        lead: groups hits by leader if no policy chooses the representative.
         fields: the only fields to read, from ``fields`` of hits; None reads all of them, and sources.
     """
     reader = FingerprintReader(scheme, field, options.scope, seal, fields)
@@ -150,7 +150,7 @@ class _Folding:
     def __init__(self, scheme: Scheme, options: FoldOptions, reader: FingerprintReader) -> None:
         self.hits: list[Hit] = []
         self._matcher = Matcher.of(scheme, options)
-        self._selectors = load_selectors(options.representative)
+        self._policies = load_policies(options.representative)
         self._reader = reader
         #: The identities of the first ``_identified`` hits.
         self._seen: set[tuple[object, ...]] = set()
@@ -194,13 +194,13 @@ class _Folding:
             Candidate(place, int(prints.shingles[place]), self._reader.narrow(self.hits[base + place]))
             for place in places
         ]
-        return choose(self._selectors, candidates).rank
+        return choose(self._policies, candidates).rank
 
 
 class LeaderFolding(_Folding):
     """Leader clustering, block by block; later blocks do not change the groups of earlier ones.
 
-    In rank order, each free hit (one in no group) begins a group. A selector chooses the representative among
+    In rank order, each free hit (one in no group) begins a group. A policy chooses the representative among
     that hit and the free hits of its block that match it. The members are the free hits that match the
     representative. Hits of later blocks join the first group whose representative they match.
     """
@@ -309,7 +309,7 @@ class LeaderFolding(_Folding):
             self._members += [[base + one for one in group] for group in members] if base else members
 
     def _new_groups(self, block: Compared, base: int, waiting: list[int]) -> Iterator[LeaderGroups]:
-        if not self._selectors:
+        if not self._policies:
             yield from self._lead(self._matcher, block, waiting)
             return
         neighbours = Neighbours(self._matcher, block, sum(1 << place for place in waiting))
@@ -318,7 +318,7 @@ class LeaderFolding(_Folding):
             yield [shown], [members]
 
     def _next_group(self, neighbours: Neighbours, block: Compared, base: int) -> tuple[int, list[int]]:
-        """Remove the next group from the free hits; return its representative and its members."""
+        """Remove the next group from the free hits; return its representative by policy, and its members."""
         shown = leader = (neighbours.free & -neighbours.free).bit_length() - 1
         if near := neighbours.of(leader):
             shown = self._choose(places(near | 1 << leader), block.prints, base)
@@ -355,7 +355,7 @@ class ConnectedFolding(_Folding):
         return Collapsed(tuple(found), self._reader.counts)
 
     def _representative(self, group: list[int], prints: FingerprintColumns) -> int:
-        return self._choose(group, prints, 0) if len(group) > 1 and self._selectors else group[0]
+        return self._choose(group, prints, 0) if len(group) > 1 and self._policies else group[0]
 
 
 def _pairs(matcher: Matcher, prints: FingerprintColumns) -> tuple[Int64s, Int64s]:

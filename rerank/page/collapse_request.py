@@ -26,7 +26,7 @@ _WINDOW_OPTIONS = {
     "members_from": "members from the index are attached to a window",
 }
 _DEFAULTS = {field.name: field.default for field in fields(FoldOptions)}
-#: Selectors that engines can apply by sorting: by the field that they name, or the number of shingles.
+#: Policies that engines can apply by sorting: by the field that they name, or the number of shingles.
 _SORTS: Mapping[str, str] = {"newest": "desc", "oldest": "asc", "longest": "desc"}
 #: Names of the aggregations added to a request; removed from its answer, except ``groups`` in buckets.
 TOTAL, SAMPLE, FACET = "shinglefold_groups", "shinglefold_sample", "groups"
@@ -43,11 +43,11 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _AGGREGATIONS = ("aggs", "aggregations")
 
 
-def selector_sort(options: FoldOptions, dedup: str) -> list[JSON]:
+def policy_sort(options: FoldOptions, dedup: str) -> list[JSON]:
     """Return the sort of the members of a group by which the first one is the representative.
 
     Args:
-        options: without ``obstacles``. Selectors after ``rank`` have no effect.
+        options: without ``obstacles``. Policies after ``rank`` have no effect.
     """
     names = [preference.name for preference in options.representative]
     before = options.representative[: names.index("rank")] if "rank" in names else options.representative
@@ -107,7 +107,7 @@ def page_request(body: Mapping[str, Any], options: FoldOptions, dedup: str, coun
 
 def attaches_members(options: FoldOptions, dedup: str) -> bool:
     """Return whether hits come with their members, whose numbers the engine then returns, too."""
-    return options.members > 0 or bool(selector_sort(options, dedup))
+    return options.members > 0 or bool(policy_sort(options, dedup))
 
 
 def ungrouped_request(scheme: str, dedup: str, body: Mapping[str, Any] = _NOTHING) -> JSON:
@@ -128,11 +128,11 @@ def _inner_hits(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> li
 
 
 def _members(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> JSON:
-    keys, selectors = sort_keys(body), selector_sort(options, dedup)
+    keys, policies = sort_keys(body), policy_sort(options, dedup)
     shown = {name: body[name] for name in _SHOWN if name in body}
     request = {**shown, "size": options.members + 1, "track_scores": body.get("track_scores", not keys)}
-    ranked = keys or ([{"_score": "desc"}] if selectors else [])
-    return request | ({"sort": [*selectors, *ranked]} if selectors or keys else {})
+    ranked = keys or ([{"_score": "desc"}] if policies else [])
+    return request | ({"sort": [*policies, *ranked]} if policies or keys else {})
 
 
 def _engine_inner_hits(one: InnerHits, body: Mapping[str, Any]) -> JSON:

@@ -21,7 +21,7 @@ from shinglefold.rerank.page.collapse_request import (
     is_called,
     obstacles,
     page_request,
-    selector_sort,
+    policy_sort,
     ungrouped_request,
 )
 from shinglefold.rerank.page.response import KEY, check_not_taken
@@ -130,7 +130,7 @@ class _Page:
         self._index, self._body, self._options = request.index, body, options
         self._facts, self._scheme, self._dedup = facts, facts.scheme, dedup
         self._field = group_field(dedup)
-        self._selectors = len(selector_sort(options, dedup))
+        self._policies = len(policy_sort(options, dedup))
         self._partial = PartialAnswer()
         #: Whether the engine took members from another index than the hits, as an alias moved in between.
         self.torn = False
@@ -184,10 +184,10 @@ class _Page:
         hits = [self._member(hit) for hit in members["hits"]]
         if identity(own) not in map(identity, hits):
             whole = len(hits) >= members["total"]["value"]
-            # Without selectors the first of a group is the first of its members, too, or equal to it.
-            first = not self._selectors and own["_index"] not in {hit["_index"] for hit in hits}
+            # Without policies the first of a group is the first of its members, too, or equal to it.
+            first = not self._policies and own["_index"] not in {hit["_index"] for hit in hits}
             self.torn |= whole or first
-        shown = hits[0] if self._selectors else own
+        shown = hits[0] if self._policies else own
         others = [hit for hit in hits if identity(hit) != identity(shown)][: self._options.members]
         wanted = read_source_filter(self._options.member_source)
         listed = [with_source(hit, wanted) for hit in (shown, *others)]
@@ -203,8 +203,8 @@ class _Page:
         return without_fields(rest, self._body, [self._field])
 
     def _member(self, hit: JSON) -> JSON:
-        """Return a member with the sort values of the request, without those of the selectors."""
-        keys = hit.get("sort", [])[self._selectors :]
+        """Return a member with the sort values of the request, without those of the policies."""
+        keys = hit.get("sort", [])[self._policies :]
         rest = {name: value for name, value in hit.items() if name != "sort"}
         return {**rest, "sort": keys} if sort_keys(self._body) else rest
 

@@ -20,7 +20,7 @@ from shinglefold.rerank.page.fetch import (
     set_stale_apart,
 )
 from shinglefold.rerank.page.window import WindowReader
-from shinglefold.rerank.representatives import Candidate, choose, load_selectors
+from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
 from shinglefold.rerank.request.bodies import shown_keys
 from shinglefold.rerank.request.fold_options import FoldOptions
@@ -202,13 +202,13 @@ def _decide_by_text(
 
 
 def _preferred(reading: WindowReader, places: Sequence[int]) -> list[int]:
-    """Return hits in the order in which the selectors of the request prefer them."""
-    selectors = load_selectors(reading.options.representative) if len(places) > 1 else ()
+    """Return hits in the order in which the policies of the request prefer them."""
+    policies = load_policies(reading.options.representative) if len(places) > 1 else ()
     counts = reading.columns(places).shingles
     left = [Candidate(at, int(counts[row]), reading.hits[at]) for row, at in enumerate(places)]
     ordered = []
-    while selectors and left:
-        best = choose(selectors, left)
+    while policies and left:
+        best = choose(policies, left)
         ordered.append(best.rank)
         left.remove(best)
     return ordered or list(places)

@@ -138,12 +138,12 @@ def _options_of(options: FoldOptions, facts: IndexFacts) -> JSON:
         "min_resemblance": least,
         "min_shared": shared,
         "min_length_ratio": ratio,
-        "representative": list(map(_selector, options.representative)),
+        "representative": list(map(_policy, options.representative)),
         "scope": list(map(_scope, options.scope)),
     }
 
 
-def _selector(one: Preference) -> Mapping[str, Any]:
+def _policy(one: Preference) -> Mapping[str, Any]:
     given = {"field": one.field, "values": list(one.values)}
     return {one.name: {name: value for name, value in given.items() if value}}
 

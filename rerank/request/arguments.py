@@ -27,9 +27,9 @@ from shinglefold.options.validation import (
 )
 from shinglefold.rerank.hits import Hit
 
-#: The most scopes, selectors and fields of passages in a request.
-MOST_SCOPES, MOST_SELECTORS, MOST_FIELDS = 16, 16, 32
-#: The most values that a selector may prefer, and patterns of a source filter.
+#: The most scopes, policies and fields of passages in a request.
+MOST_SCOPES, MOST_POLICIES, MOST_FIELDS = 16, 16, 32
+#: The most values that a policy may prefer, and patterns of a source filter.
 MOST_VALUES, MOST_PATTERNS = 1000, 1000
 #: The most characters of a short form, such as ``prefer:host=a.org,b.org``.
 MOST_TEXT = 10_000

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, nearest, quote
 from shinglefold.options.validation import check_int
-from shinglefold.rerank.representatives import load_selectors
+from shinglefold.rerank.representatives import load_policies
 from shinglefold.rerank.request.arguments import (
     check_levels,
     formatted_sort,
@@ -268,8 +268,8 @@ def window_fields(options: FoldOptions, dedup: str, shared: bool) -> list[str]:
     parts = ["digest", "signature"]
     if shared or options.explain:
         parts.append(_KEYWORDS.removeprefix("."))
-    selectors = load_selectors(options.representative)
-    extra = [field for selector in selectors for field in selector.fields] + [
+    policies = load_policies(options.representative)
+    extra = [field for policy in policies for field in policy.fields] + [
         scope.field for scope in options.scope
     ]
     return list(dict.fromkeys([*(f"{dedup}.{part}" for part in parts), *extra]))

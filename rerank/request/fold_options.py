@@ -24,8 +24,8 @@ from shinglefold.options.validation import (
 from shinglefold.rerank.request.arguments import (
     MOST_FIELDS,
     MOST_INNER_HITS,
+    MOST_POLICIES,
     MOST_SCOPES,
-    MOST_SELECTORS,
     MOST_TEXT,
     MOST_VALUES,
     InnerHits,
@@ -39,13 +39,13 @@ Facets = Literal["documents", "groups"]
 MembersFrom = Literal["results", "index"]
 VerifiedBy = Literal["signature", "text"]
 OnTrouble = Literal["unfolded", "raise"]
-#: Selectors that read their field as dates.
+#: Policies that read their field as dates.
 BY_DATE = ("newest", "oldest")
 
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """A representative selector of a request: its name, the field it reads, the values it prefers."""
+    """A representative policy of a request: its name, the field it reads, the values it prefers."""
 
     name: str
     field: str = ""
@@ -75,7 +75,7 @@ class Preference:
                 preferred = check_strings("values", argument.get("values", ()), MOST_VALUES)
                 return cls(str(name), _name("field", argument.get("field", "")), preferred)
         raise ConfigError(
-            f'representative {quote(given)}: expected a selector such as "newest:published" or '
+            f'representative {quote(given)}: expected a policy such as "newest:published" or '
             '{"prefer": {"field": "host", "values": ["example.org"]}}'
         )
 
@@ -165,7 +165,7 @@ class FoldOptions:
     ``min_resemblance``, ``min_length_ratio``: 0…1; None means those of the scheme.
     ``linkage``: with ``leader`` each member resembles its representative; with ``connected`` a chain of
     similar hits is one group.
-    ``representative``: selectors in order of weight; () shows the best-ranked hit.
+    ``representative``: policies in order of weight; () shows the best-ranked hit.
     ``members``: how many folded hits to attach to each representative; ``member_source``: their ``_source``
     filter in the engines' own forms; None means that of the request.
     ``window``: hits read at first; ``max_window``: hits read at most to fill a page.
@@ -220,7 +220,7 @@ class FoldOptions:
                 check_choice(_LABELS.get(name, name), getattr(self, name), get_args(known))
         _check_parsed("representative", self.representative, Preference)
         _check_parsed("scope", self.scope, Scope)
-        check_count("representative", self.representative, MOST_SELECTORS)
+        check_count("representative", self.representative, MOST_POLICIES)
         check_count("scope", self.scope, MOST_SCOPES)
         _check_members(self)
         check_int("window", self.window, 1, 1000)
@@ -280,7 +280,7 @@ class FoldOptions:
 
         A visitor may set ``fold``, ``members``, ``min_resemblance``, ``min_length_ratio``, ``window``,
         ``max_window``, ``cursor`` and ``renew``; ``members``, ``window`` and ``max_window`` up to those of
-        ``base``. Only the application sets fields, scopes, selectors and
+        ``base``. Only the application sets fields, scopes, policies and
         explanations. Searches with these options restrict ``ext.dedup`` in the same way.
 
         Raises:
@@ -360,7 +360,7 @@ VISITORS = (
 _CAPPED = ("members", "window", "max_window")
 _READERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {
-        "representative": _list_of("representative", Preference.parse, MOST_SELECTORS),
+        "representative": _list_of("representative", Preference.parse, MOST_POLICIES),
         "scope": _list_of("scope", Scope.parse, MOST_SCOPES),
         "explain": Explain.parse,
         "inner_hits": _list_of("inner_hits", InnerHits.parse, MOST_INNER_HITS),

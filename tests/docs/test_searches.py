@@ -11,7 +11,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.examples import articles
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank import representatives as selectors
+from shinglefold.rerank import representatives as policies
 from shinglefold.rerank.request.bodies import split_request
 from shinglefold.rerank.request.fold_options import VISITORS
 
@@ -52,11 +52,11 @@ def test_the_request_of_the_page_of_folding_is_understood():
     rest, ours = split_request(request)
     assert "ext" not in rest
     options = FoldOptions.parse(ours)
-    assert len(selectors.load_selectors(options.representative)) == len(options.scope) == 2
+    assert len(policies.load_policies(options.representative)) == len(options.scope) == 2
 
 
-def test_it_tells_every_selector():
-    assert rows("Which hit a group shows").keys() == selectors._BUILT_IN.keys()
+def test_it_tells_every_policy():
+    assert rows("Which hit a group shows").keys() == policies._BUILT_IN.keys()
 
 
 @pytest.mark.parametrize("more", [{"explain": True, "cursor": True, "verify": "text"}])

@@ -13,10 +13,10 @@ from support.servers.choose import examples
 from shinglefold import registry
 from shinglefold.errors import ConfigError
 from shinglefold.model.scheme import PRESETS
-from shinglefold.rerank import FoldOptions, Preference, RepresentativeSelector, Scope, collapse
+from shinglefold.rerank import FoldOptions, Preference, RepresentativePolicy, Scope, collapse
 from shinglefold.sketch.clustering import connected
 
-selectors = st.sampled_from(
+policies = st.sampled_from(
     [
         (),
         (Preference("newest", "published"),),
@@ -46,7 +46,7 @@ def test_thresholds_of_the_request_decide(made, least, ratio, shared):
     assert [list(group.members) for group in folded.groups] == expected
 
 
-@given(specs, selectors)
+@given(specs, policies)
 @settings(max_examples=examples(200), deadline=None)
 def test_every_member_matches_the_one_shown_and_no_two_shown_match(made, preferences):
     groups = collapse(hits_of(made), SCHEME, FoldOptions(representative=preferences)).groups
@@ -61,7 +61,7 @@ def test_every_member_matches_the_one_shown_and_no_two_shown_match(made, prefere
     assert not any(match(a, b) for place, a in enumerate(shown) for b in shown[place + 1 :])
 
 
-@given(specs, selectors)
+@given(specs, policies)
 @settings(max_examples=examples(100), deadline=None)
 def test_every_hit_is_in_one_group_and_groups_stand_at_their_best_rank(made, preferences):
     groups = collapse(hits_of(made), SCHEME, FoldOptions(representative=preferences)).groups
@@ -144,7 +144,7 @@ def test_a_chain_is_one_group_where_a_leader_would_make_two():
     assert len(collapse(hits_of([between, far]), SCHEME, CONNECTED).groups) == 2
 
 
-def test_a_selector_chooses_among_all_members():
+def test_a_policy_chooses_among_all_members():
     made = [Spec(changed=50, seed=2, published=1), Spec(published=2), Spec(changed=50, seed=3, published=3)]
     options = FoldOptions(linkage="connected", representative=(Preference("newest", "published"),))
     assert collapse(hits_of(made), SCHEME, options).groups == ((2, (0, 1, 2)),)
@@ -306,7 +306,7 @@ def copies():
         ("https_first:url", 1),
     ],
 )
-def test_a_selector_chooses(copies, representative, expected):
+def test_a_policy_chooses(copies, representative, expected):
     assert shown(copies, representative) == expected
 
 
@@ -323,27 +323,27 @@ def test_of_several_dates_the_newest_or_the_oldest_counts(copies):
     assert (shown(copies, "newest:published"), shown(copies, "oldest:published")) == (0, 0)
 
 
-def test_a_later_selector_decides_where_an_earlier_one_does_not(copies):
+def test_a_later_policy_decides_where_an_earlier_one_does_not(copies):
     assert shown(copies, "https_first", "shortest_url") == 2
     assert shown(copies, "shortest_url", "https_first") == 2
     assert shown(copies, "https_first", "newest:published") == 1
 
 
 @pytest.mark.parametrize(
-    "selector", ["newest:published", "oldest:published", "shortest_url", "prefer:host=b.org"]
+    "policy", ["newest:published", "oldest:published", "shortest_url", "prefer:host=b.org"]
 )
-def test_a_hit_without_a_value_is_chosen_last(copies, selector):
+def test_a_hit_without_a_value_is_chosen_last(copies, policy):
     for name in ("published", "url", "host"):
         del copies[0]["fields"][name]
-    assert shown(copies, selector) != 0
+    assert shown(copies, policy) != 0
 
 
-@pytest.mark.parametrize(("selector", "expected"), [("newest:published", 1), ("oldest:published", 0)])
-def test_the_first_moment_of_1970_is_a_date_like_others(copies, selector, expected):
+@pytest.mark.parametrize(("policy", "expected"), [("newest:published", 1), ("oldest:published", 0)])
+def test_the_first_moment_of_1970_is_a_date_like_others(copies, policy, expected):
     copies[0]["fields"]["published"] = [0]
     copies[1]["fields"]["published"] = [1]
     del copies[2]["fields"]["published"]
-    assert shown(copies, selector) == expected
+    assert shown(copies, policy) == expected
 
 
 def test_dates_without_a_meaning_are_chosen_last(copies):
@@ -365,27 +365,27 @@ def test_a_member_that_does_not_match_the_one_shown_stands_for_itself():
     assert collapse(hits_of(made), SCHEME, options).groups == ((2, (0, 2)), (1, (1,)))
 
 
-@pytest.mark.parametrize("selector", ["newest", "oldest", "prefer", "prefer:host"])
-def test_a_selector_without_what_it_needs_is_refused(selector):
-    with pytest.raises(ConfigError, match=selector.split(":")[0]):
-        collapse([], SCHEME, FoldOptions.parse({"representative": selector}))
+@pytest.mark.parametrize("policy", ["newest", "oldest", "prefer", "prefer:host"])
+def test_a_policy_without_what_it_needs_is_refused(policy):
+    with pytest.raises(ConfigError, match=policy.split(":")[0]):
+        collapse([], SCHEME, FoldOptions.parse({"representative": policy}))
 
 
-def test_an_unknown_selector_is_refused_with_the_nearest_name():
+def test_an_unknown_policy_is_refused_with_the_nearest_name():
     with pytest.raises(ConfigError, match="'newest'"):
         collapse([], SCHEME, FoldOptions.parse({"representative": "newst:published"}))
 
 
 def shortest_title(preference):
     field = preference.field or "title"
-    return RepresentativeSelector(
+    return RepresentativePolicy(
         lambda one: min(map(len, one.hit["fields"].get(field, ["~" * 999]))), (field,)
     )
 
 
 @pytest.fixture
 def install(monkeypatch):
-    """Install a selector under the name ``theirs``."""
+    """Install a policy under the name ``theirs``."""
 
     def done(make):
         point = EntryPoint("theirs", f"{__name__}:theirs", registry.REPRESENTATIVES)
@@ -397,7 +397,7 @@ def install(monkeypatch):
     return done
 
 
-def test_a_selector_of_others_is_found_by_its_entry_point(copies, install):
+def test_a_policy_of_others_is_found_by_its_entry_point(copies, install):
     install(shortest_title)
     copies[1]["fields"]["title"] = ["short"]
     assert shown(copies, "theirs") == 1
@@ -407,22 +407,19 @@ def test_a_selector_of_others_is_found_by_its_entry_point(copies, install):
     ("make", "why"),
     [
         (lambda preference: preference["field"], r"'theirs' fails: TypeError\("),
-        (lambda _: RepresentativeSelector(lambda one: 1 / 0), r"'theirs' fails: ZeroDivisionError\("),
-        (lambda _: lambda one: one.rank, "'theirs' returns function, expected a RepresentativeSelector"),
-        (
-            lambda _: RepresentativeSelector(lambda one: None if one.rank else 1),
-            "costs that can't be compared",
-        ),
+        (lambda _: RepresentativePolicy(lambda one: 1 / 0), r"'theirs' fails: ZeroDivisionError\("),
+        (lambda _: lambda one: one.rank, "'theirs' returns function, expected a RepresentativePolicy"),
+        (lambda _: RepresentativePolicy(lambda one: None if one.rank else 1), "costs that can't be compared"),
     ],
-    ids=["making", "cost", "no selector", "no order"],
+    ids=["making", "cost", "no policy", "no order"],
 )
-def test_a_fault_of_a_selector_of_others_is_told_as_its_own(copies, install, make, why):
+def test_a_fault_of_a_policy_of_others_is_told_as_its_own(copies, install, make, why):
     install(make)
     with pytest.raises(ConfigError, match=why):
         shown(copies, "theirs")
 
 
-def test_what_a_selector_of_others_says_itself_is_told_as_it_is(copies, install):
+def test_what_a_policy_of_others_says_itself_is_told_as_it_is(copies, install):
     def refuses(preference):
         raise ConfigError("theirs needs a field")
 

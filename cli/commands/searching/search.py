@@ -46,7 +46,7 @@ fold_options = options(
     click.option(
         "--representative",
         multiple=True,
-        metavar="SELECTOR",
+        metavar="POLICY",
         help="Which member of a group to show: rank, newest:FIELD, oldest:FIELD, longest, shortest_url, "
         "https_first or prefer:FIELD=A,B; repeat it to break ties.",
     ),
@@ -211,7 +211,7 @@ def search(
     from shinglefold.engines import is_server
     from shinglefold.rerank import FoldedSearch
     from shinglefold.rerank.index_fields import check_fields
-    from shinglefold.rerank.representatives import load_selectors
+    from shinglefold.rerank.representatives import load_policies
     from shinglefold.rerank.request.fold_options import Explain
 
     words = " ".join(query)
@@ -221,8 +221,8 @@ def search(
     if nameless := [one for one in fields if not one.partition("^")[0]]:
         raise click.UsageError(f"--field {nameless[0]!r}: expected FIELD, or FIELD^2 with a weight")
     chosen = parse_fold_options(folding, show_duplicates=show_duplicates)
-    # An invalid selector is reported before dictionaries are loaded.
-    load_selectors(chosen.representative)
+    # An invalid policy is reported before dictionaries are loaded.
+    load_policies(chosen.representative)
     target = invocation.target(index, engine)
     marked = sys.stdout.isatty() and not invocation.json if highlight is None else highlight
     with open_store(target) as store:

@@ -109,7 +109,7 @@ public final class OptionsParser {
             }
         }
         throw new IllegalArgumentException(
-            "representative: expected a selector such as \"newest:published\" or "
+            "representative: expected a policy such as \"newest:published\" or "
                 + "{\"prefer\": {\"field\": \"host\", \"values\": [\"example.org\"]}}, got [" + given + "]"
         );
     }
