@@ -20,6 +20,7 @@ from shinglefold.maintenance import BackfillSummary, Diagnosis
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.values import Fingerprint
 from shinglefold.rerank import AsyncFoldedSearch
+from shinglefold.rerank.explanation import PairExplanation
 from shinglefold.rerank.matching import AsyncMatchSearch, MatchPage
 from shinglefold.rerank.similar import AsyncSimilarSearch, SimilarPage
 from shinglefold.settings import Settings, load_settings
@@ -170,7 +171,11 @@ class AsyncFoldedIndex:
 
     async def explain(self, a: str | tuple[str, str], b: str | tuple[str, str]) -> JSON:
         """Return why two stored documents fold, or why not; see ``FoldedIndex.explain``."""
-        return await self._in_thread(lambda index: index.explain(a, b))
+        return (await self.explained_pair(a, b)).to_json()
+
+    async def explained_pair(self, a: str | tuple[str, str], b: str | tuple[str, str]) -> PairExplanation:
+        """Return the explanation of ``explain`` with the documents; see ``FoldedIndex.explained_pair``."""
+        return await self._in_thread(lambda index: index.explained_pair(a, b))
 
     async def index(self, documents: Iterable[Mapping[str, Any]], **options: Any) -> Summary:  # noqa: ANN401
         """Write documents with their fingerprints; see ``FoldedIndex.index``."""

@@ -196,10 +196,10 @@ class FoldedIndex:
         return self.explained_pair(a, b).to_json()
 
     def explained_pair(self, a: str | tuple[str, str], b: str | tuple[str, str]) -> PairExplanation:
-        """Return the explanation of ``explain`` with the documents."""
+        """Return the explanation of ``explain`` with the two hits, their texts, and the passages in these."""
         self._watch.check_if_due()
-        mappings = list(self.engine.all_mappings(self.name).values())
-        shown = scope_fields(() if self._fold is None else self._fold.scope, mappings)
+        mappings = self.engine.all_mappings(self.name)
+        shown = scope_fields(() if self._fold is None else self._fold.scope, list(mappings.values()))
         hits = self.stored_hit(a, shown), self.stored_hit(b, shown)
         return explain_pair(
             hits,

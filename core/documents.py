@@ -321,8 +321,9 @@ def _join_hint(path: str, value: object) -> str:
         return "; cast the column to strings, for instance with pyarrow"
     if not (isinstance(value, list) and value and all(isinstance(one, str) for one in value)):
         return ""
-    step = json.dumps({"join": {"field": path, "separator": "\n"}}, ensure_ascii=False)
-    return f"; to join its texts, put {step} first in the pipeline"
+    # Documents are stored with the joined text, which a backfill reads again.
+    step = {"join": {"field": path, "separator": "\n", "ignore_failure": True}}
+    return f"; to join its texts, put {json.dumps(step, ensure_ascii=False)} first in the pipeline"
 
 
 def _check_parents(document: Mapping[str, Any], path: str) -> None:

@@ -240,6 +240,11 @@ def first_value(hit: Mapping[str, Any], names: Iterable[str]) -> Any:  # noqa: A
     return next((values[0] for name in names if (values := field_values(hit, name))), None)
 
 
+def title_of(hit: Mapping[str, Any], name: str) -> str:
+    """Return the title of a hit; several values are joined."""
+    return ", ".join(map(as_text, field_values(hit, name)))
+
+
 def host_of(value: object) -> str:
     """Return the host of an address or of a bare host name, without a port; "" if there is none."""
     text = "" if value is None else str(value).strip().lower()
@@ -253,20 +258,29 @@ def host_of(value: object) -> str:
         return ""
 
 
-def read_date(value: object) -> float | None:
-    """Return a date in seconds since 1970; None if it cannot be read.
+def first_date(hit: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, float | None]:
+    """Return the first value of these fields, and the date that it is, in seconds since 1970.
 
-    It may be ISO 8601, milliseconds, a year, ``1.2.2024``, ``2024/02/01``, or as in mails.
+    The date is None if it cannot be read. In a document it may be ISO 8601, milliseconds, a year,
+    ``1.2.2024``, ``2024/02/01``, or as in mails.
     """
-    text = value.strip() if isinstance(value, str) else ""
+    found = next(((name, values[0]) for name in names if (values := field_values(hit, name))), None)
+    if found is None:
+        return None, None
+    name, value = found
+    # The index has read a doc value by the format of the field: 2026 can only be milliseconds.
+    when = moment(value) if name in (hit.get("fields") or ()) else _read_date(value)
+    return value, when if day_of(when) else None
+
+
+def _read_date(value: object) -> float | None:
+    text = "" if isinstance(value, bool | float) else as_text(value).strip()
     if text.isdigit() and len(text) in (4, 8):
         # A year, or 20240201; as milliseconds both would be in 1970.
         text = f"{text}0101" if len(text) == 4 else text
-        when = moment(f"{text[:4]}-{text[4:6]}-{text[6:]}")
-    else:
-        when = moment(value)
-        when = _as_written(text) if when is None and text else when
-    return when if day_of(when) else None
+        return moment(f"{text[:4]}-{text[4:6]}-{text[6:]}")
+    when = moment(value)
+    return _as_written(text) if when is None and text else when
 
 
 def _as_written(text: str) -> float | None:

@@ -8,16 +8,22 @@ from heapq import nlargest
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.documents import as_text
 from shinglefold.errors import ConfigError, EngineError, chain, shorten, suggest
-from shinglefold.grouping.field_values import date_doc_values, day_of, first_value, host_of, read_date
+from shinglefold.grouping.field_values import (
+    date_doc_values,
+    day_of,
+    first_date,
+    first_value,
+    host_of,
+    title_of,
+)
 from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields
 from shinglefold.maintenance.scan import Scan, restart_on_expiry
 from shinglefold.model.linkage import noted_linkage
 from shinglefold.model.recipe import Recipe, stored_recipe
 from shinglefold.model.stored_fingerprint import PENDING, is_placeholder, stored_parts
 from shinglefold.options.validation import check_engine, check_str, check_type
-from shinglefold.rerank.hits import check_complete, field_values
+from shinglefold.rerank.hits import check_complete
 from shinglefold.rerank.index_fields import source_of
 from shinglefold.runtime.backoff import DEFAULT_BACKOFF, retry_unavailable
 
@@ -246,14 +252,13 @@ class GroupTally:
                 self._count(hit, number, gate_fields.leads(source))
 
     def _count(self, hit: Mapping[str, Any], number: int, leads: bool) -> None:
-        written = first_value(hit, self.names.dates)
-        when = read_date(written)
+        written, when = first_date(hit, self.names.dates)
         if when is None and written not in (None, ""):
             self.unread_dates += 1
             self.unread_date = self.unread_date or shorten(str(written))
         language = str(stored_parts(hit["_source"], self.path).get("lang") or "")
         own = (host_of(first_value(hit, self.names.hosts)), language, day_of(when)[:7])
-        title = ", ".join(map(as_text, field_values(hit, self.names.title)))[:_TITLE_LIMIT]
+        title = title_of(hit, self.names.title)[:_TITLE_LIMIT]
         group = self._groups.get(number)
         # A group has several leaders if two writers did not see each other.
         original = leads and not (group and group.leaders)
@@ -419,8 +424,8 @@ def members_of(
 
 def _member(hit: Mapping[str, Any], names: ReportFields) -> ListedMember:
     url = str(first_value(hit, _ADDRESSES) or "")
-    title = ", ".join(map(as_text, field_values(hit, names.title)))[:_TITLE_LIMIT]
-    day = day_of(read_date(first_value(hit, names.dates)))
+    title = title_of(hit, names.title)[:_TITLE_LIMIT]
+    day = day_of(first_date(hit, names.dates)[1])
     return ListedMember(hit["_index"], hit["_id"], title, url, host_of(first_value(hit, names.hosts)), day)
 
 

@@ -1,16 +1,18 @@
 """Why two documents fold: their fingerprints, and the passages that their texts share."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from shinglefold.contracts.engine import JSON
+from shinglefold.documents import FORMAT
 from shinglefold.errors import ConfigError, InputError, SchemeMismatch, shorten
-from shinglefold.model.recipe import FIELD, LANGUAGE, language_options, signed_fields, stored_recipe
+from shinglefold.model.recipe import FIELD, LANGUAGE, signed_fields
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import stored_parts
@@ -22,11 +24,11 @@ from shinglefold.rerank.fold.uncertain_pairs import Signatures
 from shinglefold.rerank.hits import (
     FingerprintReader,
     Hit,
-    document_language,
     joined_texts,
     stored_fingerprint,
     stored_texts,
 )
+from shinglefold.rerank.index_fields import hit_language, languages_of
 from shinglefold.rerank.request.arguments import read_source_filter
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch.b_bit_minhash import agreement_rows, estimate, length_ratio
@@ -37,7 +39,8 @@ if TYPE_CHECKING:
     from shinglefold.passages.alignment import Passage, Span
     from shinglefold.rerank.fold.text_verification import TextStage
 
-Tokenize = Callable[[str], Sequence[Token] | PlacedTokens]
+#: Returns the tokens of a text in a declared language; None if it declares none.
+Tokenize = Callable[[str, str | None], Sequence[Token] | PlacedTokens]
 #: The separator token between the texts of a document, by side; those of the two sides differ.
 _BORDERS = {"a": 1, "b": 2}
 #: The most characters of a document that are compared.
@@ -46,10 +49,26 @@ _MOST_FIELDS = 1_000
 
 
 class PassageTexts(NamedTuple):
-    """The fields whose texts are compared, and the tokenizer."""
+    """The fields whose texts are compared, the tokenizer, and the languages of each index.
+
+    ``languages``: see ``languages_of``.
+    """
 
     fields: tuple[str, ...]
     tokenize: Tokenize
+    scheme: Scheme
+    languages: Mapping[str, tuple[str, str]]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The parts of a source that ``passages`` reads."""
+        declared = {LANGUAGE, *(field for field, _ in self.languages.values() if field)}
+        return (*self.fields, FORMAT, *sorted(declared))
+
+    def passages(self, shown: tuple[Hit, JSON], member: tuple[Hit, JSON]) -> list[JSON]:
+        """Return the passages that two hits have in common; each is given with its source."""
+        one, other = (hit_language(self.scheme, *side, self.languages) for side in (shown, member))
+        return matched_passages(shown[1], member[1], self.fields, self.tokenize, (one, other))
 
 
 def shown_fields(source: object, named: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
@@ -85,10 +104,11 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
-    """The texts of several fields, joined; passages stay within a field."""
+    """The texts of several fields, joined, and their language; passages stay within a field."""
 
     parts: tuple[_Part, ...]
     tokenize: Tokenize
+    language: str | None
 
     @property
     def borders(self) -> int:
@@ -107,7 +127,7 @@ class StoredText:
             if at:
                 place = np.full(GAP + 1, part.begin, np.int64)
                 found.append(PlacedTokens(np.full(GAP + 1, _BORDERS[side], np.uint64), place, place))
-            own = in_columns(self.tokenize(part.text))
+            own = in_columns(self.tokenize(part.text, self.language))
             found.append(PlacedTokens(own.hashes, own.starts + part.begin, own.ends + part.begin))
         return PlacedTokens(
             np.concatenate([one.hashes for one in found]),
@@ -117,7 +137,11 @@ class StoredText:
 
 
 def matched_passages(
-    shown: Mapping[str, Any], member: Mapping[str, Any], fields: Sequence[str], tokenize: Tokenize
+    shown: Mapping[str, Any],
+    member: Mapping[str, Any],
+    fields: Sequence[str],
+    tokenize: Tokenize,
+    languages: tuple[str | None, str | None] = (None, None),
 ) -> list[JSON]:
     """Return the passages that two sources have in common, in the order of the first.
 
@@ -127,6 +151,7 @@ def matched_passages(
         fields: the fields to compare, as dotted paths. A passage stays within one field on each side; the two
             fields may differ.
         tokenize: ``placed`` or ``tokens`` of a canonicalizer.
+        languages: those that the two sources declare; None chooses the language word by word.
 
     Returns:
         for each passage ``equal_tokens``, and under ``shown`` and ``member`` its two sides. A side has
@@ -142,7 +167,10 @@ def matched_passages(
         if not isinstance(source, Mapping) or isinstance(source.get("_source"), Mapping):
             raise expected("source", 'the _source of a hit, hit["_source"]', source)
     check_strings("fields", fields, _MOST_FIELDS)
-    one, other = (stored_text(source, fields, tokenize, _MOST_CHARACTERS) for source in (shown, member))
+    one, other = (
+        stored_text(source, fields, tokenize, language, _MOST_CHARACTERS)
+        for source, language in zip((shown, member), languages, strict=True)
+    )
     found = find_passages(one.tokens("a"), other.tokens("b"))
     return [passage_json(passage, shown=one, member=other) for passage in found]
 
@@ -158,10 +186,14 @@ def passage_json(passage: "Passage", **sides: StoredText) -> JSON:
 
 
 def stored_text(
-    source: Mapping[str, Any], fields: Sequence[str], tokenize: Tokenize, most: float = inf
+    source: Mapping[str, Any],
+    fields: Sequence[str],
+    tokenize: Tokenize,
+    language: str | None,
+    most: float = inf,
 ) -> StoredText:
     """Return the texts of the fields of a source, given as dotted paths, up to so many characters."""
-    return StoredText(tuple(_parts(source, fields, most)), tokenize)
+    return StoredText(tuple(_parts(source, fields, most)), tokenize, language)
 
 
 def _parts(source: Mapping[str, Any], fields: Sequence[str], most: float) -> Iterator[_Part]:
@@ -211,7 +243,7 @@ def explain_pair(
     texts: Sequence[str],
     *,
     seal: Seal | None = None,
-    mappings: Iterable[Mapping[str, Any]] = (),
+    mappings: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     options: FoldOptions | None = None,
 ) -> PairExplanation:
     """Return why two documents of an index fold on a page of the two, or why not.
@@ -221,8 +253,8 @@ def explain_pair(
         field: the field of their fingerprints.
         texts: the fields whose texts are aligned, one text after the other.
         seal: the seal with the key of the index.
-        mappings: those of the index. With them, a document whose fingerprint is of another text than it has
-            is marked as ``stale``, and folds with none.
+        mappings: those of the indices, by name. With them, a document whose fingerprint is of another text
+            than it has is marked as ``stale``, and folds with none.
         options: those of the page: thresholds, scopes, and whether texts decide.
 
     Raises:
@@ -233,15 +265,10 @@ def explain_pair(
     from shinglefold.rerank.fold.text_verification import TextStages
 
     prints = [_print(hit, scheme, field, seal) for hit in hits]
-    several = list(mappings)
-    # If no mapping names a field, documents declare their language in that of the default pipeline.
-    declared = dict.fromkeys(
-        language_options((stored_recipe(one) or {}).get("pipeline"), field) for one in several
-    ) or {(LANGUAGE, ""): None}
+    several, languages = list(mappings.values()), languages_of(mappings, field)
 
     def tokens(hit: Hit, text: str) -> PlacedTokens:
-        languages = (document_language(scheme, hit["_source"], one) for one in declared)
-        return canonicalizer.placed(text, next(filter(None, languages), None))
+        return canonicalizer.placed(text, hit_language(scheme, hit, hit["_source"], languages))
 
     one, other = (joined_texts(hit["_source"], texts) for hit in hits)
     sides = tokens(hits[0], one), tokens(hits[1], other)

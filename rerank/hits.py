@@ -99,12 +99,6 @@ def language_code(scheme: Scheme, declared: object) -> str:
     return code if code in {reference.code for reference in scheme.languages} else ""
 
 
-def document_language(scheme: Scheme, source: Mapping[str, Any], options: tuple[str, str]) -> str | None:
-    """Return the language by which a text was fingerprinted, see ``language_options``; None if it varies."""
-    field, fixed = options
-    return fixed or language_code(scheme, stored_value(source, field)) or None
-
-
 def _shown(html: str) -> str:
     # Imported only for documents that are HTML.
     from shinglefold.canon import strip_html

@@ -5,11 +5,19 @@ from time import monotonic
 from typing import Any
 
 from shinglefold.errors import ConfigError, PermissionDenied, RecipeMismatch, SchemeMismatch, chain, suggest
-from shinglefold.model.recipe import Recipe, signed_fields, stored_recipe, stores_keywords
+from shinglefold.model.recipe import (
+    LANGUAGE,
+    Recipe,
+    language_options,
+    signed_fields,
+    stored_recipe,
+    stores_keywords,
+)
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.options.validation import check_str
 from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.hits import Hit, language_code, stored_value
 from shinglefold.rerank.representatives import load_policies
 from shinglefold.rerank.request.arguments import DATE_FORMAT
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions
@@ -252,6 +260,33 @@ def _may_be_unmapped(node: Mapping[str, Any], whole: bool) -> bool:
         return True
     flat = str(node.get("type", "object")) in _FLAT and not node.get("properties") and not node.get("fields")
     return flat and not whole
+
+
+def document_language(scheme: Scheme, source: Mapping[str, Any], options: tuple[str, str]) -> str | None:
+    """Return the language by which a text was fingerprinted, see ``language_options``; None if it varies."""
+    field, fixed = options
+    return fixed or language_code(scheme, stored_value(source, field)) or None
+
+
+def language_by_recipe(recipe: Recipe, source: Mapping[str, Any]) -> str | None:
+    """Return the language by which the text of a source is fingerprinted; None if it varies."""
+    return document_language(recipe.scheme, source, language_options(recipe.pipeline, recipe.field))
+
+
+def languages_of(mappings: Mapping[str, Mappings], dedup: str) -> dict[str, tuple[str, str]]:
+    """Return what tells the languages of the documents of each index, see ``language_options``."""
+    return {
+        name: language_options((stored_recipe(one) or {}).get("pipeline"), dedup)
+        for name, one in mappings.items()
+    }
+
+
+def hit_language(
+    scheme: Scheme, hit: Hit, source: Mapping[str, Any], languages: Mapping[str, tuple[str, str]]
+) -> str | None:
+    """Return the language by which the text of a hit was fingerprinted, see ``languages_of``."""
+    # The mappings of an index in another cluster are unknown.
+    return document_language(scheme, source, languages.get(str(hit.get("_index")), (LANGUAGE, "")))
 
 
 def query_fields(query: object) -> Iterator[str]:

@@ -7,7 +7,7 @@ cached name takes about 2 kB.
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from time import monotonic
@@ -90,7 +90,7 @@ class IndexFacts:
     ``keywordless``, ``groupless``: an index without supershingles or group numbers, empty if there is none.
     ``uses``: the fields that options named, and what for; None if the mappings may not be read.
     ``seen``: what hits may show without a contradiction: indices, other schemes, "" for no fingerprints.
-    ``signing``: the parts of the mappings that tell how texts were signed.
+    ``signing``: the parts of the mappings of each index that tell how texts were signed.
     ``settled``: whether the mappings were just read again, so that hits contradict nothing.
     ``inexact``: sort keys by which servers may skip hits, of those that searches had.
     ``dates``: fields of ``uses`` that are dates in a format that folding can't read.
@@ -106,7 +106,7 @@ class IndexFacts:
     groupless: str = ""
     uses: set[Use] | None = None
     seen: set[str] = field(default_factory=set)
-    signing: Sequence[Mappings] = ()
+    signing: Mapping[str, Mappings] = field(default_factory=dict)
     inexact: set[Use] = field(default_factory=set)
     dates: frozenset[str] = frozenset()
     keywords: frozenset[str] = frozenset()
@@ -303,7 +303,7 @@ class IndexKnowledge:
             next((name for name, one in found.items() if not _has_groups(one, field)), ""),
             set(),
             set(found),
-            [self._shared(_signing(mappings)) for mappings in found.values()],
+            {name: self._shared(_signing(mappings)) for name, mappings in found.items()},
         )
 
     def _shared(self, mappings: Mappings) -> Mappings:

@@ -27,7 +27,7 @@ from shinglefold.errors import (
     quote,
     suggest,
 )
-from shinglefold.model.recipe import LANGUAGE, PASSAGES, language_options, stored_recipe
+from shinglefold.model.recipe import LANGUAGE, PASSAGES
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.options.validation import check_options, check_str
@@ -35,10 +35,10 @@ from shinglefold.passages.alignment import covered_share, passages_between
 from shinglefold.passages.shingle_positions import WIDTH, Elements, elements_of, keywords, winnow
 from shinglefold.rerank.engine_calls import Steps
 from shinglefold.rerank.explanation import StoredText, passage_json, stored_text
-from shinglefold.rerank.hits import document_language
-from shinglefold.rerank.index_fields import mapped_at
+from shinglefold.rerank.index_fields import hit_language, languages_of, mapped_at
+from shinglefold.rerank.index_recipes import IndexRecipe, IndexRecipes
 from shinglefold.rerank.request.arguments import check_search_arguments, read_source_filter
-from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch, IndexRecipe, IndexRecipes
+from shinglefold.rerank.similar.candidates import CandidateBlocks, CandidateSearch
 from shinglefold.rerank.similar.query_document import CandidateQueries, FoundDocument, check_candidate_options
 from shinglefold.rerank.similar.results import AsyncPagedSearch, FoundPage, PageReader, SyncPagedSearch
 
@@ -95,7 +95,7 @@ class QueryText:
     @classmethod
     def of(cls, text: str, canonicalizer: Canonicalizer, language: str | None = None) -> "QueryText":
         """Return a text with the keywords of its query; a long text is sampled."""
-        own = stored_text({"text": text}, ["text"], lambda part: canonicalizer.placed(part, language))
+        own = stored_text({"text": text}, ["text"], canonicalizer.placed, language)
         elements = elements_of(own.tokens("a"), WIDTH)
         sample = winnow(elements.hashes)
         if len(sample) > _MOST_ELEMENTS:
@@ -151,7 +151,7 @@ class PassageQuery:
     """How to find documents with passages of a text: how to read candidates, and how to decide.
 
     ``fields``: the fields from whose texts the elements of each index were made, by index name.
-    ``languages``: what tells the languages of these texts, see ``language_options``.
+    ``languages``: what tells the languages of these texts, see ``languages_of``.
     """
 
     candidates: CandidateSearch
@@ -181,11 +181,9 @@ class PassageQuery:
 
     def _stored_text(self, hit: Mapping[str, Any]) -> StoredText:
         source = hit.get("_source") or {}
-        # The mappings of an index in another cluster are unknown.
-        declared = self.languages.get(hit["_index"], (LANGUAGE, ""))
-        language = document_language(self.recipe.scheme, source, declared)
+        language = hit_language(self.recipe.scheme, hit, source, self.languages)
         fields = self.fields.get(hit["_index"]) or self.recipe.fields
-        return stored_text(source, fields, lambda text: self.canonicalizer.placed(text, language))
+        return stored_text(source, fields, self.canonicalizer.placed, language)
 
     def _match(
         self, text: QueryText, hit: Mapping[str, Any], stored: StoredText, elements: Elements, share: float
@@ -281,7 +279,10 @@ class MatchSteps(Generic[Driven]):
     def _query_text(self, text: str, query: PassageQuery) -> QueryText:
         if not isinstance(text, str):
             raise InputError(f"expected a text, got {quote(text)}")
-        return QueryText.of(text, query.canonicalizer, self._language)
+        # A text without a declaration is read as the documents of indices that declare one language for all.
+        fixed = {language for _, language in query.languages.values()}
+        language = self._language or (fixed.pop() if len(fixed) == 1 else None)
+        return QueryText.of(text, query.canonicalizer, language or None)
 
     def _query(self, index: str, options: MatchOptions | None) -> Steps[PassageQuery]:
         check_options(options, MatchOptions)
@@ -289,10 +290,7 @@ class MatchSteps(Generic[Driven]):
         _check_stored(recipe)
         made = self._canonicalizer(recipe.scheme)
         chosen = options or MatchOptions()
-        languages: dict[str, tuple[str, str]] = {
-            name: language_options((stored_recipe(mappings) or {}).get("pipeline"), recipe.field)
-            for name, mappings in recipe.mappings.items()
-        }
+        languages: dict[str, tuple[str, str]] = languages_of(recipe.mappings, recipe.field)
         texts = [*recipe.fields, FORMAT, LANGUAGE, *filter(None, (one for one, _ in languages.values()))]
         fetched: JSON = {"_source": texts if chosen.source is False else True}
         numbers = self._engine.can.seq_no

@@ -25,7 +25,7 @@ from shinglefold.rerank.engine_calls import Call, Steps, run_together
 from shinglefold.rerank.explanation import PassageTexts, shown_fields
 from shinglefold.rerank.fold.clustering import folding_of
 from shinglefold.rerank.fold.leader_groups import GroupByLeader, leader_groups
-from shinglefold.rerank.index_fields import SchemeOf, is_valid
+from shinglefold.rerank.index_fields import SchemeOf, is_valid, languages_of
 from shinglefold.rerank.index_knowledge import IndexFacts, IndexKnowledge, Outdated, Unfoldable
 from shinglefold.rerank.page.native import GroupCoverage, native_page, unfolded_page
 from shinglefold.rerank.page.response import KEY, answer_page
@@ -326,7 +326,8 @@ class SearchSteps(Generic[Driven]):
         if not isinstance(options.explain, Explain) or not options.explain.passages:
             return None
         fields = shown_fields(body.get("_source"), options.explain.fields, facts.text_fields)
-        return PassageTexts(fields, self._load_canonicalizer(facts.scheme).placed)
+        languages = languages_of(facts.signing, facts.dedup)
+        return PassageTexts(fields, self._load_canonicalizer(facts.scheme).placed, facts.scheme, languages)
 
     def _stage(self, options: FoldOptions, facts: IndexFacts) -> "TextStage | None":
         """Return what decides uncertain pairs by their texts; None if texts are not compared."""
@@ -343,7 +344,7 @@ class SearchSteps(Generic[Driven]):
             facts.text_fields,
             wanted=options.verify == "text",
             by_index=facts.texts if len(set(facts.texts.values())) > 1 else {},
-            mappings=facts.signing,
+            mappings=facts.signing.values(),
         )
 
     def _load_canonicalizer(self, scheme: Scheme) -> "Canonicalizer":

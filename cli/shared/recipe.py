@@ -173,9 +173,12 @@ def no_such_index(engine: Engine, target: Target, *, groups: bool = False, remed
     """Return the error for a missing index: which indices there are, and the remedy.
 
     Args:
-        remedy: by default the command that makes the index.
+        remedy: by default the commands that make the index, empty or of files.
     """
-    remedy = remedy or f"To make {target.index!r}: {target.command('setup', groups=groups)}"
+    of_files = target.hints.command("index", "FILE", index=target.index, groups=groups)
+    remedy = remedy or (
+        f"To make {target.index!r}: {target.command('setup', groups=groups)}; of files: {of_files}"
+    )
     return missing_index(engine, target.index, remedy, without_secrets(target.where))
 
 

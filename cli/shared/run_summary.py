@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 #: The most reasons of failures that lines show.
 _REASONS = 5
 #: What counts mean, where their name does not say it.
-_COUNTED = {"unknown_language": " (their words tell it; codes are of ISO 639-1: uk and zh, not ua and cn)"}
+_COUNTED = {
+    "fingerprints_left_out": " (of the sources: they are made of the texts anew)",
+    "unknown_language": " (their words tell it; codes are of ISO 639-1: uk and zh, not ua and cn)",
+    "without_signature": " (too little text: they fold with equal texts only)",
+}
 #: The message about sources without documents.
 NO_DOCUMENTS = (
     "no documents found; check the sources, or say their --format (of folders, only HTML and text are read)"
@@ -57,12 +61,15 @@ def exit_code_of_run(stopped: str, read: int, failed: int, done: int, rest: str 
     return DONE
 
 
-def run_lines(summary: "Summary | Signed", here: int, stages: str = "") -> Iterator[str]:
+def run_lines(
+    summary: "Summary | Signed", here: int, stages: str = "", complete: Callable[[str], str] = str
+) -> Iterator[str]:
     """Yield the lines about speed, scheme, counts and reasons of failures.
 
     Args:
         here: documents that this run has read itself, not an earlier one.
         stages: a clause about the time of each stage.
+        complete: completes the commands of a reason.
     """
     total = summary.seconds.get("total", 0.0)
     yield f"{total:.1f} s, {here / total if total else 0:,.0f} documents/s{stages}"
@@ -76,7 +83,7 @@ def run_lines(summary: "Summary | Signed", here: int, stages: str = "") -> Itera
     first = {one.reason: f"; first: {one.source}:{one.line}" for one in summary.failures}
     reasons = sorted(summary.reasons.items(), key=lambda item: -item[1])
     for reason, count in reasons[:_REASONS]:
-        yield f"failed {format_times(count)}: {printable(reason + first.get(reason, ''))}"
+        yield f"failed {format_times(count)}: {printable(complete(reason) + first.get(reason, ''))}"
     if others := reasons[_REASONS:]:
         why = "1 other reason" if len(others) == 1 else f"{len(others):,} other reasons"
         yield f"failed {format_times(sum(count for _, count in others))} for {why}; --json lists all"
@@ -89,9 +96,9 @@ def summary_lines(summary: "Summary", hints: "Hints", retry: str = "") -> list[s
     lines = [
         f"{summary.indexed:,} indexed into {summary.index}, {summary.dropped:,} dropped, "
         f"{summary.failed:,} failed, of {summary.read:,} read",
-        *run_lines(summary, summary.read, f" (seconds: {stages})" if stages else ""),
+        *run_lines(summary, summary.read, f" (seconds: {stages})" if stages else "", hints.complete),
     ]
-    lines += [f"note: {printable(note)}" for note in summary.notes]
+    lines += [f"note: {printable(hints.complete(note))}" for note in summary.notes]
     if summary.failed and summary.dead_letters:
         some = "some of the failed" if summary.counts.get("not_kept") else "failed ones"
         lines.append(f"{some} are kept; once mended: {retry}")

@@ -317,23 +317,14 @@ def _declared(document: "Document", pipeline: "Pipeline") -> str | None:
 def _plain(path: str, kind: str, document: "Document") -> str:
     if _kind(path, kind) != "documents":
         return _joined_text(path, document, ["body"])
+    from shinglefold.ingest.processors.texts import with_joined_lists
     from shinglefold.model.recipe import TEXTS
 
     # A text needs no pipeline that joins its values.
-    found = _joined_text(path, {**document, **_joined_lists(document, TEXTS)}, TEXTS)
+    found = _joined_text(path, with_joined_lists(document, TEXTS), TEXTS)
     if not found.strip():
         raise InputError(f"{path}: its document has no text in {' or '.join(TEXTS)}; give another file")
     return found
-
-
-def _joined_lists(document: "Document", fields: Sequence[str]) -> dict[str, str]:
-    """Return the fields that are lists of texts, each as one text."""
-    lists = {name: document[name] for name in fields if isinstance(document.get(name), list)}
-    return {
-        name: "\n".join(several)
-        for name, several in lists.items()
-        if all(isinstance(one, str) for one in several)
-    }
 
 
 def _joined_text(path: str, document: "Document", fields: Sequence[str]) -> str:

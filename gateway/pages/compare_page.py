@@ -14,6 +14,7 @@ from shinglefold.offline.compare_texts import Comparison, compare_texts
 from shinglefold.passages.alignment import Passage, covered_shares, find_passages
 from shinglefold.passages.html_report import ranges
 from shinglefold.passages.shingle_positions import elements_of
+from shinglefold.rerank.index_fields import language_by_recipe
 
 PARAMETERS = ("a", "index_a", "b", "index_b", "text_a", "text_b")
 #: The most characters of a text that are shown; all of it is compared.
@@ -81,10 +82,12 @@ def _of_documents(index: FoldedIndex, names: Sequence[tuple[str, str]]) -> dict[
 def _of_texts(index: FoldedIndex, texts: tuple[str, str]) -> dict[str, Any]:
     scheme, canonicalizer = index.scheme, index.canonicalizer
     facts = NeverDiffer.parse(index.recipe.never_differ).facts(texts, [{}, {}])
-    found: Comparison = compare_texts(texts, ("A", "B"), (None, None), scheme, canonicalizer, facts)
+    # A text declares no language; some indices read all texts in one.
+    language = language_by_recipe(index.recipe, {})
+    found: Comparison = compare_texts(texts, ("A", "B"), (language, language), scheme, canonicalizer, facts)
     estimate = found.estimate
     sides = [{"id": name, "lang": side.language} for name, side in (("A", found.a), ("B", found.b))]
-    tokens = canonicalizer.placed(texts[0], None), canonicalizer.placed(texts[1], None)
+    tokens = canonicalizer.placed(texts[0], language), canonicalizer.placed(texts[1], language)
     passages = find_passages(*tokens)
     return {
         "folds": found.folds,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shinglefold.grouping.field_values import day_of, first_value, host_of, read_date
+from shinglefold.grouping.field_values import day_of, first_date, first_value, host_of, title_of
 from shinglefold.grouping.report import ReportFields
 from shinglefold.model.recipe import Recipe, language_options
 from shinglefold.rerank.hits import stored_texts, stored_value
@@ -34,7 +34,7 @@ def document_json(hit: Mapping[str, Any], recipe: Recipe, name: str) -> dict[str
     source = hit.get("_source") or {}
     address = str(first_value(hit, _ADDRESSES) or "")
     names = ReportFields()
-    title = shortened(str(first_value(hit, (names.title,)) or "").strip(), _TITLE)
+    title = shortened(title_of(hit, names.title).strip(), _TITLE)
     field, fixed = language_options(recipe.pipeline, recipe.field)
     language = fixed or stored_value(source, field)
     return {
@@ -44,7 +44,7 @@ def document_json(hit: Mapping[str, Any], recipe: Recipe, name: str) -> dict[str
         # Others (javascript:) could run in the page.
         "url": address if address.startswith(("http://", "https://")) else "",
         "host": host_of(first_value(hit, names.hosts)),
-        "date": day_of(read_date(first_value(hit, names.dates))),
+        "date": day_of(first_date(hit, names.dates)[1]),
         "lang": language if isinstance(language, str) and language.isascii() and language.isalpha() else "",
     }
 

@@ -10,6 +10,7 @@ from shinglefold.gateway.pages.shared import PageParameters, Shared
 from shinglefold.rerank import duplicates
 from shinglefold.rerank.explanation import matched_passages
 from shinglefold.rerank.hits import identity
+from shinglefold.rerank.index_fields import language_by_recipe
 
 PARAMETERS = ("q", "from", "size", "representative", "scope", "min_resemblance")
 #: Hits on a page by default and at most, and the most that are left out before it.
@@ -124,7 +125,9 @@ class _Comparison:
         passages: list[dict[str, Any]] = []
         if with_passages:
             sources = shown.get("_source") or {}, member.get("_source") or {}
-            found = matched_passages(*sources, self._fields, self._index.canonicalizer.placed)
+            recipe, tokenize = self._index.recipe, self._index.canonicalizer.placed
+            one, other = (language_by_recipe(recipe, source) for source in sources)
+            found = matched_passages(*sources, self._fields, tokenize, (one, other))
             longest = sorted(found, key=lambda one: -one["equal_tokens"])[:_PASSAGES]
             passages = [
                 _passage(one) for at, one in enumerate(longest) if not at or one["equal_tokens"] >= _LEAST

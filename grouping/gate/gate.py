@@ -31,6 +31,7 @@ from shinglefold.model.stored_fingerprint import overwrite_refusal, without_fing
 from shinglefold.options.validation import check_str, expected
 from shinglefold.rerank.explanation import matched_passages
 from shinglefold.rerank.hits import check_complete
+from shinglefold.rerank.index_fields import language_by_recipe
 
 #: The most documents decided at once.
 BATCH = 300
@@ -272,9 +273,12 @@ class Gate(BaseGate):
         (outcome,) = self.pipeline.run_block([without_fingerprint(document, self.recipe.field)])
         processed = document if outcome.document is None else outcome.document
         placed = self.pipeline.tools.canonicalizer.placed
+        language = language_by_recipe(self.recipe, processed)
 
         def shared(stored: JSON) -> list[JSON]:
-            return matched_passages(stored["_source"], processed, self.recipe.fields, placed)
+            source = stored["_source"]
+            languages = language_by_recipe(self.recipe, source), language
+            return matched_passages(source, processed, self.recipe.fields, placed, languages)
 
         stored = self.engine.get(self.index, like)
         if stored is not None and (found := shared(stored)):

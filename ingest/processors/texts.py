@@ -135,6 +135,15 @@ def joined_text(document: Document, fields: Sequence[str], missing_ok: bool) -> 
     return "\n".join(present) if present else None
 
 
+def with_joined_lists(document: Document, fields: Sequence[str]) -> Document:
+    """Return a document in which each field that is a list of texts is one text, as ``join`` makes it."""
+    for name in fields:
+        value = get(document, name)
+        if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+            document = put(document, name, "\n".join(value))
+    return document
+
+
 def declared_language(document: Document, field: str | None, fixed: str | None, tools: Tools) -> str | None:
     """Return the language of a document: the option's, else the one it declares, else None."""
     if fixed is not None or field is None:

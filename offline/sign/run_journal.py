@@ -29,6 +29,8 @@ _PAUSE = 1.0
 _PATIENCE = 5.0
 #: The files of the folder.
 _NAME, OUTPUT = "journal", "output"
+#: The beginnings of the names of all files of the folder, and that of a journal.
+_OWN, _HEAD = (_NAME, OUTPUT, "part-"), b'{"layout": ['
 #: Suffix of the folder.
 UNFINISHED = ".unfinished"
 #: Increase it if tasks or output bytes change, so that no run resumes one of an earlier layout.
@@ -60,7 +62,8 @@ class RunJournal:
             restart: discard the output of an earlier run.
 
         Raises:
-            ConfigError: the folder is of a run with other sources or options, or another run writes to it.
+            ConfigError: the folder is of a run with other sources or options, another run writes to it, or it
+                has files of others.
             OutputError: the folder can't be made.
         """
         # The run that had the lock may have finished and removed the file.
@@ -68,6 +71,9 @@ class RunJournal:
             self.close()
             self._file = self._opened()
             self._lock(self._file)
+        # A kill may have cut off the first entry.
+        if not _HEAD.startswith(os.pread(self._file, len(_HEAD), 0)):
+            raise self._foreign(self._path)
         notes = [] if restart else _notes(self._path)
         if notes and notes[0] != self._identity:
             raise ConfigError(
@@ -111,12 +117,20 @@ class RunJournal:
         while True:
             try:
                 self.folder.mkdir(exist_ok=True)
+                for path in sorted(self.folder.iterdir()):
+                    if not path.name.startswith(_OWN):
+                        raise self._foreign(path)
                 return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             except OSError as error:
                 missing = isinstance(error, FileNotFoundError) and not self.folder.exists()
                 # Another run may have removed the folder in between.
                 if not missing or not self.target.parent.is_dir():
                     raise OutputError.of(f"beside {self.target}", error) from error
+
+    def _foreign(self, path: Path) -> ConfigError:
+        return ConfigError(
+            f"{path} is no file of sign, which would remove it: move it away, or name another output file"
+        )
 
     def _lock(self, file: int) -> None:
         # The workers of a killed run keep the lock until they have finished their parts.

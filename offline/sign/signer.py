@@ -12,7 +12,13 @@ from shinglefold.documents import put
 from shinglefold.errors import InputError, ProcessorError
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.processors.context import Tools
-from shinglefold.ingest.processors.texts import NeverDiffer, declared_language, joined_text, without_markup
+from shinglefold.ingest.processors.texts import (
+    NeverDiffer,
+    declared_language,
+    joined_text,
+    with_joined_lists,
+    without_markup,
+)
 from shinglefold.ingest.readers.jsonl import check_keys, parse_line
 from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
 from shinglefold.ingest.readers.streams import Line
@@ -191,7 +197,7 @@ class Signer:
         kept: list[ParsedLine] = []
         for one in plain:
             try:
-                texts.append(self._text(one.document))
+                texts.append(self._joined_text(one.document))
             except ProcessorError as error:
                 tally.refused.append(("sign", str(error), one.record))
                 continue
@@ -222,6 +228,13 @@ class Signer:
         if name not in document and "." not in name:
             return None
         return declared_language(document, name, None, self.tools)
+
+    def _joined_text(self, document: Document) -> str:
+        try:
+            return self._text(document)
+        except ProcessorError:
+            # Files have no pipeline that could join lists of texts.
+            return self._text(with_joined_lists(document, self.options.fields))
 
     def _text(self, document: Document) -> str:
         options = self.options

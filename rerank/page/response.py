@@ -124,11 +124,7 @@ def _answer_page(reading: WindowReader) -> Steps[JSON]:
         reading.partial.note({}, cut)
     if reading.options.explain:
         texts, shown_places = reading.texts, sorted({place for places in attached for place in places})
-        sources = (
-            (yield from fetch_fields(reading, shown_places, (*texts.fields, FORMAT)))
-            if texts is not None
-            else {}
-        )
+        sources = (yield from fetch_fields(reading, shown_places, texts.sources)) if texts is not None else {}
         counters["explain"] = [_explain_group(reading, places, sources, text_verdicts) for places in attached]
     if reading.partial:
         # Fetching texts may have been the first request with a partial answer.
@@ -297,10 +293,8 @@ def _explain_group(
             explanation["text"] = verdict.to_json(reading.stage.needed)
             explanation["decided_by"] = verdict.decided_by(reading.stage.needed) if verdict.alike else "chain"
         if reading.texts is not None:
-            from shinglefold.rerank.explanation import matched_passages
-
-            texts = sources.get(places[0], {}), sources.get(place, {})
-            explanation["passages"] = matched_passages(*texts, *reading.texts)
+            sides = [(reading.hits[at], sources.get(at, {})) for at in (places[0], place)]
+            explanation["passages"] = reading.texts.passages(*sides)
         members.append(explanation)
     return {"_index": shown.get("_index"), "_id": shown.get("_id"), "members": members}
 

@@ -19,11 +19,11 @@ from shinglefold.rerank.index_fields import (
     check_scopes,
     unreadable_dates,
 )
+from shinglefold.rerank.index_recipes import IndexRecipes
 from shinglefold.rerank.request.arguments import check_search_arguments
 from shinglefold.rerank.request.hit_parts import with_doc_values
 from shinglefold.rerank.similar.candidates import (
     CandidateSearch,
-    IndexRecipes,
     LookupResult,
     SimilarQuery,
     look_up,

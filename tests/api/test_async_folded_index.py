@@ -25,7 +25,6 @@ def awaited(work, folder, **options):
 def test_it_has_the_methods_of_the_blocking_one():
     public = {name for name in vars(shinglefold.FoldedIndex) if not name.startswith("_")}
     below = {"scheme", "pipeline", "canonicalizer", "gate", "query_document", "stored_hit", "owns_engine"}
-    below |= {"explained_pair"}
     assert public - below <= set(vars(shinglefold.AsyncFoldedIndex))
 
 

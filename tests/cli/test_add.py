@@ -9,7 +9,11 @@ _TEXT = "The old bridge is closed until Monday because the river rises, buses ta
 
 def test_adding_to_an_index_that_is_missing_names_the_command_that_makes_it(run):
     line = json.dumps({"id": "a", "body": _TEXT})
-    for flags, make in (((), "setup news"), (("--policy", "tag"), "setup news --groups")):
+    of_files = "of files: shinglefold index FILE --index news"
+    for flags, make in (
+        ((), f"setup news; {of_files}"),
+        (("--policy", "tag"), f"setup news --groups; {of_files} --groups"),
+    ):
         missing = run("add", "-", "--index", "news", *flags, stdin=line)
         assert missing.code == 1
         assert missing.err.rstrip().endswith(f"To make 'news': shinglefold {make}")

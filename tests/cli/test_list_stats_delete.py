@@ -266,7 +266,7 @@ def test_folders_that_are_no_indices_are_neither_listed_nor_deleted_nor_written_
     picture = Path(".shinglefold/photos/a.jpg")
     picture.write_text("picture")
     assert [one["index"] for one in run("stats", "--json").json()["indices"]] == ["news"]
-    make = "To make 'photos': shinglefold setup photos"
+    make = "To make 'photos': shinglefold setup photos; of files: shinglefold index FILE --index photos"
     for command, remedy in (
         (["delete", "photos", "--yes"], "Check the name."),
         (["stats", "photos"], make),

@@ -1,6 +1,7 @@
 """setup, backfill, retry and doctor, as they are typed."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from time import monotonic
 
@@ -9,6 +10,7 @@ from support.maintenance import pages
 
 from shinglefold.cli.shared.command import Invocation
 from shinglefold.cli.shared.maintenance import report_stop
+from shinglefold.engines import open_engine
 
 
 @pytest.fixture
@@ -241,3 +243,27 @@ def test_doctor_takes_a_mistyped_field_for_one(run, examples_file, named, told):
     assert run("index", examples_file, "--index", "typed", "--workers", 1).code == 0
     run("setup", "typed", "--field", "title", "--field", named)
     assert told in run("doctor", "typed", "--workers", 1).out
+
+
+def test_an_id_that_looks_like_a_command_is_shown_as_it_is(run, tmp_path):
+    """A command in a line may be typed: it is never made of an id."""
+    id_ = "`shinglefold delete pages`"
+    lines = [{"_id": id_, "body": pages(1)[0]["body"]}, {"_id": "other", "body": "short"}]
+    source = "".join(json.dumps(one) + "\n" for one in lines)
+    assert run("index", "-", "--engine", "kept", stdin=source).code == 0
+    with closing(open_engine("kept")) as engine:
+        without_text = {"_op_type": "update", "_index": "pages", "_id": id_, "doc": {"body": None}}
+        assert not engine.bulk([without_text]).failures
+    for command in ("doctor", "backfill"):
+        ran = run(command, "pages", "--engine", "kept")
+        assert ran.code == 3
+        assert id_ in ran.out
+        assert "shinglefold delete pages --engine" not in ran.out
+
+
+def test_a_source_that_looks_like_a_command_is_shown_as_it_is(run):
+    name = "`shinglefold delete pages`.jsonl"
+    Path(name).write_text('{"_id": "1", "body": 5}\n')
+    ran = run("index", name, "--engine", "kept")
+    assert f"first: {name}:1" in ran.out
+    assert "shinglefold delete pages --engine" not in ran.out

@@ -12,6 +12,7 @@ import pytest
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines import open_engine
 from shinglefold.examples import articles
+from shinglefold.ingest import default_definition
 from shinglefold.registry import make_scheme
 
 _TEXT = "The quick brown fox jumps over the lazy dog near the bank of the river every morning"
@@ -321,3 +322,30 @@ def test_a_run_in_which_every_document_failed_leaves_no_file_in_the_way_of_the_n
     ran = run(*arguments, "--overwrite", "--json")
     assert (ran.code, ran.json()["warnings"]) == (1, [f"{output} was not written, as no document is signed"])
     assert Path(output).read_bytes() == made
+
+
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_lists_of_texts_are_read_as_an_index_reads_them_that_joins_them(run, form):
+    body = [f"<p>{_TEXT}</p>" if form == "html" else _TEXT, "One more &amp; another"]
+    lines = [
+        {"_id": "list", "title": ["News of", "the day"], "body": body, "format": form},
+        {"_id": "text", "title": "News of\nthe day", "body": "\n".join(body), "format": form},
+        {"_id": "nested", "title": [["News"]], "body": _TEXT},
+    ]
+    Path("pages.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    ran = run("sign", "pages.jsonl")
+    assert ran.code == 3
+    assert "field [title] is a list, expected text" in ran.err
+    signed = documents_of(ran.out)
+    assert [(one["_id"], one["title"]) for one in signed] == [(one["_id"], one["title"]) for one in lines[:2]]
+    assert signed[0]["_dedup"] == signed[1]["_dedup"]
+    assert run("groups", "pages.jsonl").out.split() == ["list", "text"]
+    assert run("report", "pages.jsonl", "--json").json()["largest"][0]["title"] == "News of, the day"
+    joins = [{"join": {"field": name, "separator": "\n"}} for name in ("title", "body")]
+    steps = [*joins, *default_definition("_dedup")["processors"]]
+    Path("pipeline.json").write_text(json.dumps({"processors": steps}))
+    Path("list.jsonl").write_text(f"{json.dumps(lines[0])}\n")
+    assert run("index", "list.jsonl", "--pipeline", "pipeline.json", "--engine", "kept").code == 0
+    with open_engine("kept") as engine:
+        (hit,) = engine.search("pages", {"query": {"match_all": {}}})["hits"]["hits"]
+    assert hit["_source"]["_dedup"] == signed[0]["_dedup"]

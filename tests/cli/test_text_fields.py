@@ -1,10 +1,13 @@
 """Texts in fields that are not read, and recipes that are gone: told, asked for, restored, never guessed."""
 
 import json
+from pathlib import Path
 
 import pytest
 from support.hints import hints, opened, run_hints
 from support.maintenance import pages, store
+
+from shinglefold.ingest import default_definition
 
 _TEXT = {"type": "text"}
 #: Names of the text in documents, and the fields that the remedy takes it from.
@@ -168,3 +171,29 @@ def test_a_backfill_that_makes_fingerprints_poorer_stops_unless_it_may(run):
     (anyway,) = [one for one in hints(stopped.err.replace("; ", "\n")) if one[0] == "backfill"]
     assert anyway == ["backfill", "pages", "--allow-poorer"]
     assert "20 updated" in run(*anyway, "--workers", 1).out
+
+
+def test_the_step_that_joins_lists_also_reads_what_is_stored(run):
+    """Documents are stored with the joined text: doctor and backfill read that again."""
+    line = json.dumps({"id": "1", "title": ["News of", "the day"], "body": pages(1)[0]["body"]})
+    refused = run("index", "-", "--engine", "kept", "--workers", 1, stdin=line)
+    step = json.loads(refused.out.partition("put ")[2].partition(" first in the pipeline")[0])
+    steps = [step, *default_definition("_dedup")["processors"]]
+    Path("pipeline.json").write_text(json.dumps({"processors": steps}))
+    made = run("index", "-", "--engine", "new", "--workers", 1, "--pipeline", "pipeline.json", stdin=line)
+    assert made.code == 0
+    examined = run("doctor", "pages", "--engine", "new")
+    assert (examined.code, examined.out.splitlines()[-1]) == (0, "all is well")
+    assert run("backfill", "pages", "--engine", "new").out.startswith("0 updated, 1 right already")
+
+
+def test_doctor_names_the_command_that_tells_why_a_pipeline_fails(run):
+    steps = [{"trim": {"field": "kind"}}, *default_definition("_dedup")["processors"]]
+    Path("pipeline.json").write_text(json.dumps({"processors": steps}))
+    line = json.dumps({"id": "1", "kind": 5, "body": pages(1)[0]["body"]})
+    assert run("index", "-", "--workers", 1, stdin=line).code == 0
+    assert run("setup", "pages", "--pipeline", "pipeline.json").code == 0
+    examined = run("doctor", "pages")
+    assert examined.code == 3
+    *_, command = examined.out.splitlines()[-1].partition("this says why it fails: shinglefold ")
+    assert "trim: field [kind] is a number" in run(*command.split()).out

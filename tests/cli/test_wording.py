@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from shinglefold.cli.commands.indexing.backfill import _lines
+from shinglefold.cli.shared.next_commands import Hints
 from shinglefold.errors import UnknownLanguage
 from shinglefold.maintenance import BackfillSummary
 from shinglefold.maintenance.guarded_updates import BackfillCounts
@@ -149,10 +150,12 @@ def test_why_a_window_was_folded_has_its_commands_as_a_shell_takes_them(run):
 def test_a_backfill_never_counts_more_as_updated_before_than_are_right(run):
     counts = BackfillCounts(read=6, updated=2, unchanged=4, earlier=9)
     summary = BackfillSummary("pages", "sf3-1", counts, 0, 1.0, True, "")
-    assert "4 of those right already were updated before the scan had to begin anew" in _lines(summary)
+    assert "4 of those right already were updated before the scan had to begin anew" in _lines(
+        summary, Hints()
+    )
     counts = BackfillCounts(read=6, updated=6, earlier=9)
     summary = BackfillSummary("pages", "sf3-1", counts, 0, 1.0, True, "")
-    assert not [line for line in _lines(summary) if "anew" in line]
+    assert not [line for line in _lines(summary, Hints()) if "anew" in line]
 
 
 def test_other_languages_than_those_of_an_index_are_told_by_their_codes(run):

@@ -10,8 +10,11 @@ from support.pages import check_page, served
 import shinglefold
 from shinglefold.cli.main import main
 from shinglefold.gateway.pages import pages_app
+from shinglefold.gateway.pages.documents import document_json
 from shinglefold.gateway.pages.guard import POLICY
 from shinglefold.gateway.pages.shared import LANGUAGES
+from shinglefold.model.recipe import Recipe
+from shinglefold.registry import make_scheme
 
 #: Text that most hostile documents have, so that a search finds them and they fold.
 TEXT = (
@@ -124,6 +127,13 @@ def test_hostile_documents(hostile, name):
         assert (side["cut"] > 0) == (side["id"].startswith(("10,000", "a title of")))
     # The page says so where it cuts.
     assert ("Cut: " in text) == any(side["cut"] for side in found["answer"]["sides"])
+
+
+def test_a_list_of_titles_and_a_year_are_shown_whole():
+    recipe = Recipe(make_scheme(codes=["en"]), {}, fields=("title", "body"))
+    hit = {"_id": "1", "_index": "odd", "_source": {"title": ["News of", "the day"], "date": 2026}}
+    shown = document_json(hit, recipe, "odd")
+    assert (shown["title"], shown["date"]) == ("News of, the day", "2026-01-01")
 
 
 def test_hostile_documents_on_the_other_pages(hostile):

@@ -85,6 +85,25 @@ def test_a_year_alone_is_that_year_where_the_field_is_a_date(engine, index):
     assert [one.value for one in made.months] == ["2019-01", "2020-01", "2020-05"]
 
 
+@pytest.mark.parametrize(
+    ("form", "month"),
+    [
+        ("strict_date_optional_time||epoch_millis", "2026-01"),
+        ("epoch_millis", "1970-01"),
+    ],
+)
+@pytest.mark.parametrize("written", [2026, "2026"])
+def test_a_number_is_a_year_or_a_moment_as_the_format_of_the_field_reads_it(
+    engine, index, form, month, written
+):
+    engine.put_mappings(index, {"properties": {"day": {"type": "date", "format": form}}})
+    one = source(1, False, "a.org", None) | {"day": written}
+    assert not engine.bulk([{"_index": index, "_id": "d8", "_source": one}]).failures
+    made = make_report(engine, index, ReportFields(date="day"))
+    assert [one.value for one in made.months] == [month]
+    assert [one.date[:7] for one in made.largest[0].members if one.date] == [month]
+
+
 def test_a_placeholder_is_not_counted(engine, index):
     place = {"_dedup": {"pending": 1_900_000_000_000, "attempt": "a"}}
     assert not engine.bulk([{"_index": index, "_id": "coming", "_source": place}]).failures
@@ -103,6 +122,8 @@ def test_a_placeholder_is_not_counted(engine, index):
         ("2024/02/01", "2024-02-01"),
         ("20240201", "2024-02-01"),
         ("2024", "2024-01-01"),
+        (2024, "2024-01-01"),
+        (20240201, "2024-02-01"),
         ("2024-02-01T10:00:00+05:00", "2024-02-01"),
         ("Thu, 01 Feb 2024 10:00:00 GMT", "2024-02-01"),
         (1706745600000, "2024-02-01"),

@@ -27,8 +27,8 @@ from shinglefold.rerank.index_fields import (
     recipes_changed,
 )
 from shinglefold.rerank.index_knowledge import IndexKnowledge
+from shinglefold.rerank.index_recipes import IndexRecipes
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
-from shinglefold.rerank.similar.candidates import IndexRecipes
 from shinglefold.runtime.recent import RecentlyUsed
 from shinglefold.runtime.sans_io import run
 

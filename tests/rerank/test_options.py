@@ -355,7 +355,7 @@ def test_a_date_that_is_none_is_in_no_span(value):
 def test_of_a_text_without_end_no_more_is_looked_at_than_is_aligned():
     looked_at = []
 
-    def tokens(text):
+    def tokens(text, _):
         looked_at.append(len(text))
         return []
 

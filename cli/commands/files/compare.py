@@ -228,7 +228,7 @@ def _compare_documents(
         store.field,
         fields or store.recipe.fields,
         seal=seal,
-        mappings=store.mappings.values(),
+        mappings=store.mappings,
         options=FoldOptions.parse(profile_of(store.recipe.profile).dedup),
     )
     matched = [passage_json(passage, *found.texts) for passage in found.passages]

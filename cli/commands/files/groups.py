@@ -209,10 +209,9 @@ def _count(found: "Collection", labels: "Labels", linkage: str) -> None:
 
     sizes = np.bincount(labels)
     several = sizes[sizes > 1]
-    line = (
-        f"{len(labels):,} documents: {len(several):,} groups with copies, which have {several.sum():,} "
-        f"documents; {linkage_phrase(linkage)}"
-    )
+    groups = f"{len(several):,} groups with copies, which have"
+    groups = "1 group with copies, which has" if len(several) == 1 else groups
+    line = f"{len(labels):,} documents: {groups} {several.sum():,} documents; {linkage_phrase(linkage)}"
     if unsigned := len(labels) - int(found.table.valid().sum()):
         line += f"; {unsigned:,} with too little text for a signature fold only with exact copies"
     remark(line)

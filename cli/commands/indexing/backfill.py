@@ -23,6 +23,7 @@ from shinglefold.cli.shared.output import (
 )
 
 if TYPE_CHECKING:
+    from shinglefold.cli.shared.next_commands import Hints
     from shinglefold.maintenance import BackfillSummary
 
 _LISTED = 10
@@ -85,7 +86,7 @@ def backfill(
     if invocation.json:
         invocation.write_summary(summary.to_json())
     else:
-        write_lines(map(target.hints.complete, _lines(summary)))
+        write_lines(_lines(summary, target.hints))
     warn(texts.warnings)
     code = _exit_code(summary, invocation)
     return PARTLY if code == DONE and texts.misread else code
@@ -102,7 +103,7 @@ def _exit_code(summary: "BackfillSummary", invocation: Invocation) -> int:
     return DONE if known and not failed else PARTLY
 
 
-def _lines(summary: "BackfillSummary") -> list[str]:
+def _lines(summary: "BackfillSummary", hints: "Hints") -> list[str]:
     counts = summary.counts
     speed = counts.read / summary.seconds if summary.seconds else 0.0
     lines = [
@@ -126,7 +127,9 @@ def _lines(summary: "BackfillSummary") -> list[str]:
         more = ", …" if len(counts.changed) > _LISTED else ""
         shown = ", ".join(counts.changed[:_LISTED])
         lines.append(f"{len(counts.changed):,} had changed meanwhile and were done again: {shown}{more}")
-    lines += [f"failed {format_times(count)}: {reason}" for reason, count in list(counts.reasons.items())[:5]]
+    reasons = list(counts.reasons.items())[:5]
+    # Not whole lines: an id may look like a command.
+    lines += [f"failed {format_times(count)}: {hints.complete(reason)}" for reason, count in reasons]
     if counts.failures:
         lines.append(f"failed: {', '.join(counts.failures[:_LISTED])}")
     if summary.remaining < 0:

@@ -92,8 +92,7 @@ def doctor(
         removed = {"removed": [place.to_json() for place in swept.removed], "reasons": swept.reasons}
         invocation.write_summary({**found.to_json(), **(removed if fix else {})})
     else:
-        lines = [*(_removed_lines(swept.removed) if fix else ()), *_lines(found, target, recipe)]
-        write_lines(map(target.hints.complete, lines))
+        write_lines([*(_removed_lines(swept.removed) if fix else ()), *_lines(found, target, recipe)])
     if expired:
         why = "; ".join(swept.reasons) or "they were left meanwhile"
         remark(printable(f"{len(expired):,} placeholders could not be removed: {why}"))
@@ -123,9 +122,11 @@ def _lines(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
     if found.misread and not found.titles_alone:
         lines.append("  none has text in the fields the pipeline reads, so that nothing folds")
     lines += [f"  of scheme {scheme}: {count:,}" for scheme, count in found.schemes.items()]
-    lines += [f"mappings: {problem}" for problem in found.mapping]
-    lines += [f"can't be mended in place: {obstacle}" for obstacle in found.obstacles]
-    lines += [f"remark: {remark}" for remark in found.remarks]
+    # Not whole lines: an id may look like a command.
+    complete = target.hints.complete
+    lines += [f"mappings: {complete(problem)}" for problem in found.mapping]
+    lines += [f"can't be mended in place: {complete(obstacle)}" for obstacle in found.obstacles]
+    lines += [f"remark: {complete(remark)}" for remark in found.remarks]
     if found.unread and not found.misread:
         lines.append(f"remark: there is text in {', '.join(found.unread)}, which is not read")
     if found.markup:
@@ -156,7 +157,10 @@ def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[st
         fix = target.command("doctor", fix=True)
         lines.append(f"placeholders whose writers crashed are removed by: {fix}")
     if found.findings.get("unreadable"):
-        lines.append("mend the documents the pipeline fails on, or the pipeline")
+        why = target.command("backfill", **flags)
+        lines.append(
+            f"mend the documents the pipeline fails on, or the pipeline; this says why it fails: {why}"
+        )
     return [*lines, *([f"to mend it: {chain(commands)}"] if commands else [])]
 
 

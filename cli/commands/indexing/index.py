@@ -428,7 +428,6 @@ def _report(invocation: Invocation, summary: "Summary", retry: str, warnings: Se
     if invocation.json:
         invocation.write_summary({**summary.to_json(), "warnings": list(warnings)})
     else:
-        hints = invocation.hints()
-        for line in summary_lines(summary, hints, retry):
-            write_line(hints.complete(line))
+        for line in summary_lines(summary, invocation.hints(), retry):
+            write_line(line)
     warn(warnings)

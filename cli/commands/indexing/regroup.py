@@ -155,7 +155,8 @@ def _lines(summary: "RegroupSummary") -> Iterator[str]:
         unread = ""
         if counts.by_signature:
             unread = f", {counts.by_signature:,} by signature, as a text is missing, too long or was changed"
-        yield f"in doubt by signature: {counts.by_text:,} pairs decided by their texts{unread}"
+        pairs = "1 pair" if counts.by_text == 1 else f"{counts.by_text:,} pairs"
+        yield f"in doubt by signature: {pairs} decided by their texts{unread}"
     if summary.missing:
         yield f"no texts were compared: {summary.missing}"
     if summary.resumed:

@@ -62,7 +62,7 @@ def test_where_workers_die_of_many_lines_of_a_range_its_others_are_given_up_and_
 def test_what_stood_beside_the_guilty_line_is_told_as_without_it(signed, tmp_path):
     beside: list[object] = [
         {"id": "titled", "title": "a title that no other has", "body": "and some words"},
-        {"id": "list", "body": ["no", "text"]},
+        {"id": "list", "body": ["no", ["text"]]},
         {"id": "again", "body": "some words that came along", "_dedup": {"scheme": "sf3-forged"}},
         [1, 2],
         {"id": "Ukrainian", "body": "кілька слів цього документа, яких досить для мови"},

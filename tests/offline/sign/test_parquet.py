@@ -78,7 +78,7 @@ def test_ids_and_fingerprints_alone(make_job, source, tmp_path, prints, form):
 
 
 def test_rows_that_fail_are_named_by_their_number_and_left_out(make_job, tmp_path):
-    table = pa.table({"id": ["a", "b", "c"], "body": [["no"], ["text"], None]})
+    table = pa.table({"id": ["a", "b", "c"], "body": [[1], [2], None]})
     pq.write_table(table, tmp_path / "in.parquet")
     made = sign(make_job(tmp_path / "in.parquet", tmp_path / "out.parquet", parquet=True))
     assert (made.signed, made.failed) == (1, 2)
@@ -94,7 +94,7 @@ def test_progress_is_told_by_the_rows_of_the_file_that_are_read(make_job, source
 
 @pytest.mark.parametrize("rows", [1, 2, 6])
 def test_a_row_of_a_later_row_group_has_its_number_in_the_file(make_job, tmp_path, rows):
-    table = pa.table({"id": list("abcdef"), "body": [*[None] * 5, ["no text"]]})
+    table = pa.table({"id": list("abcdef"), "body": [*[None] * 5, [1]]})
     pq.write_table(table, tmp_path / "in.parquet", row_group_size=rows)
     made = sign(make_job(tmp_path / "in.parquet", tmp_path / "out.parquet", parquet=True))
     assert [one.line for one in made.failures] == [6]

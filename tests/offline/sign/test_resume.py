@@ -147,7 +147,7 @@ def test_another_source_or_scheme_does_not_go_on(make_job, source, tmp_path, who
 
 def test_half_a_note_costs_none_that_follows(tmp_path):
     for number in range(1, 4):
-        with closing(journal.RunJournal(tmp_path / "out", {})) as kept:
+        with closing(journal.RunJournal(tmp_path / "out", {"layout": []})) as kept:
             assert kept.open() == ({"tasks": number - 1} if number > 1 else None)
             kept.note({"tasks": number})
         with (kept.folder / "journal").open("ab") as notes:
@@ -319,3 +319,20 @@ def test_what_stands_beyond_the_last_note_is_not_taken_for_made(tmp_path: Path):
     assert sink.sync() == 5
     assert output.read_bytes() == b"noted"
     kept.close()
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize(
+    ("name", "held"),
+    [("journal", "notes of mine"), ("journal", "[1, 2]"), ("journal", '{"day": 1}\n'), ("notes.txt", "x")],
+)
+def test_files_of_others_in_the_folder_stay(make_job, tmp_path, name, held, restart):
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"id": "1", "body": "one two three"}\n')
+    folder = tmp_path / "out.jsonl.unfinished"
+    folder.mkdir()
+    (folder / name).write_text(held)
+    (folder / "output").write_text("mine, too")
+    with pytest.raises(ConfigError, match=f"{name} is no file of sign, .* move it away"):
+        sign(make_job(source, tmp_path / "out.jsonl", restart=restart))
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {name: held, "output": "mine, too"}

@@ -137,7 +137,7 @@ def test_what_fails_is_counted_and_named_and_the_others_are_signed(make_job, tmp
         b'{"id": "1", "body": "one two three"}',
         b"",
         b"[1, 2]",
-        b'{"id": "2", "body": ["no", "text"]}',
+        b'{"id": "2", "body": ["no", ["text"]]}',
         b'{"id": "3", "body": "one two three", "_dedup": {"scheme": "sf3-forged"}}',
         b'{"id": "4", "body": "lone \\ud800 surrogate"}',
         b'{"id": true, "body": "x"}',
