@@ -2,10 +2,10 @@
 
 from base64 import b64decode, b64encode, urlsafe_b64decode
 from binascii import Error as NotBase64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,12 +186,22 @@ class TaskAnswer:
         )
 
 
-def row_of(made: Fingerprint, layout: SignatureLayout, name: str | None, source: str, line: int) -> Row:
-    """Return a fingerprint as a row.
+def row_of(  # noqa: PLR0917 - where it was read
+    layout: SignatureLayout, parts: Mapping[str, Any], name: str | None, source: str, line: int, place: str
+) -> Row:
+    """Return a stored fingerprint as a row.
+
+    Args:
+        parts: of the fingerprint, none if there is none in ``place``.
 
     Raises:
-        InputError: see ``SignatureLayout.check``.
+        InputError: it is missing, or see ``SignatureLayout.check``.
+        OtherScheme: it is of another scheme.
     """
+    if not parts:
+        raise InputError(f"no fingerprint in its {place}: sign it, too")
+    made = Fingerprint.from_field(parts)
+    check_scheme(made.scheme, layout, source, line)
     layout.check(made)
     signature = b64encode(made.signature)
     letters = "".join(made.supershingles).encode() if made.signature else b""

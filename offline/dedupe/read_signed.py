@@ -17,7 +17,6 @@ from shinglefold.ingest.readers.read import format_of
 from shinglefold.ingest.readers.record import ReadOptions
 from shinglefold.ingest.readers.streams import Line
 from shinglefold.model.stored_fingerprint import stored_parts
-from shinglefold.model.values import Fingerprint
 from shinglefold.offline.dedupe.decode import (
     DOTS,
     OtherScheme,
@@ -135,12 +134,8 @@ class SignedReader:
         record = parse_line(line, source, replace(self.options, encoding=encoding))
         if record.document is None:
             raise InputError(record.reason)
-        parts = stored_parts(record.document, self.field)
-        if not parts:
-            raise InputError(f"no fingerprint in its field [{self.field}]: sign it, too")
-        made = Fingerprint.from_field(parts)
-        check_scheme(made.scheme, self.layout, source, line.number)
-        return row_of(made, self.layout, record.document.get("_id"), source, line.number)
+        parts, name = stored_parts(record.document, self.field), record.document.get("_id")
+        return row_of(self.layout, parts, name, source, line.number, f"field [{self.field}]")
 
 
 def is_signed(source: str, field: str, options: ReadOptions) -> bool | None:
@@ -232,14 +227,10 @@ def _row_by_row(  # noqa: PLR0917
 ) -> list[FingerprintBlock]:  # fmt: skip
     rows: list[Row] = []
     for number, row in enumerate(batch.to_pylist(), first):
-        name = row.get(wanted[0]) if wanted else None
+        given = row.get(wanted[0]) if wanted else None
+        name = None if given is None else str(given)
         try:
-            parts = stored_parts(row, field)
-            if not parts:
-                raise InputError(f"no fingerprint in its column [{field}]: sign it, too")
-            made = Fingerprint.from_field(parts)
-            check_scheme(made.scheme, layout, source, number)
-            rows.append(row_of(made, layout, None if name is None else str(name), source, number))
+            rows.append(row_of(layout, stored_parts(row, field), name, source, number, f"column [{field}]"))
         except InputError as error:
             left_out.append((source, number, str(error)))
     return sound_blocks(layout, rows, left_out)

@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-def row_counts(source: str) -> list[int]:
-    """Return the number of rows of each row group.
-
-    Raises:
-        MissingExtra: pyarrow is not installed.
-        InputError: the source is not a Parquet file.
-    """
-    metadata = parquet_file(source).metadata
-    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
-
-
 def parquet_file(source: str) -> Any:  # noqa: ANN401 - pyarrow's
     """Open a Parquet file.
 

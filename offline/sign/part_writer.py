@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from shinglefold.errors import InputError, is_full, reason_of
 from shinglefold.ingest.readers.record import Record
@@ -202,44 +202,43 @@ def _add(whole: SignTally, one: SignTally) -> None:
     whole.unwritten = whole.unwritten or one.unwritten
 
 
-class Sink(Protocol):
-    """Takes parts in order."""
+class Sink:
+    """Takes parts in order; ``suffix``: of the files of parts."""
 
-    suffix: str
+    suffix = ".tmp"
 
     @property
     def place(self) -> OutputPosition | None:
         """Where the worker writes the next part; None if parts are files."""
-        ...
+        return None
 
     def resume(self, state: State | None) -> None:
-        """Discard the output after the last entry of the journal."""
-        ...
+        """Discard the output after the last entry of the journal.
+
+        Raises:
+            InputError: output that the journal has is missing.
+        """
 
     def take(self, part: Path, tally: SignTally) -> None:
         """Append a part: a file, which is then removed, or bytes that are already at their position."""
-        ...
+        raise NotImplementedError
 
     def sync(self) -> int:
-        """Sync everything to the disk and return the bytes of the output."""
-        ...
+        """Sync everything to the disk and return the bytes of the output, 0 if no run resumes it."""
+        return 0
 
     def finish(self) -> None:
         """Publish the complete output."""
-        ...
 
     def discard(self) -> None:
         """Remove the output, as no document was signed."""
-        ...
 
 
-class FileSink:
+class FileSink(Sink):
     """Joins JSON lines in a file that gets its name once it is complete.
 
     Workers write their parts into it, so that no byte is copied. Half-written parts are beyond ``_end``.
     """
-
-    suffix = ".tmp"
 
     def __init__(self, journal: RunJournal) -> None:
         self._journal = journal
@@ -249,15 +248,11 @@ class FileSink:
 
     @property
     def place(self) -> OutputPosition:
-        """The end of the parts taken."""
+        """Return the end of the parts taken."""
         return OutputPosition(str(self._path), self._end)
 
     def resume(self, state: State | None) -> None:
-        """Cut off the output after the last entry of the journal.
-
-        Raises:
-            InputError: the file is shorter than the journal says.
-        """
+        """Cut off the output after the last entry of the journal."""
         noted = state["bytes"] if state else 0
         if is_named(self._journal.target):
             # The run was killed after the rename: complete it again.
@@ -271,7 +266,7 @@ class FileSink:
         self._end = noted
 
     def take(self, part: Path, tally: SignTally) -> None:
-        """Append a part that is a file, or count the bytes of a part that was written at its position."""
+        """Append a part that is a file, or count the bytes of one that was written at its position."""
         assert self._file is not None
         if not tally.placed:
             self._file.seek(self._end)
@@ -302,22 +297,16 @@ class FileSink:
         self._journal.remove()
 
 
-class StreamSink:
+class StreamSink(Sink):
     """Writes parts to a stream, which cannot be resumed.
 
     An interrupt ends a write only while the reader reads nothing, so lines that it reads stay complete.
     """
 
-    suffix = ".tmp"
-    place = None
-
     def __init__(self, stream: IO[bytes], interrupts: Interrupts) -> None:
         self._stream = stream
         self._interrupts = interrupts
         self._moved = 0
-
-    def resume(self, state: State | None) -> None:
-        """Do nothing: a stream always begins with the first part."""
 
     def take(self, part: Path, tally: SignTally) -> None:
         """Write a part."""
@@ -327,13 +316,3 @@ class StreamSink:
                 self._moved += len(piece)
             self._stream.flush()
         part.unlink()
-
-    def sync(self) -> int:
-        """Return 0: nothing can be resumed."""
-        return 0
-
-    def finish(self) -> None:
-        """Do nothing: the stream has all parts."""
-
-    def discard(self) -> None:
-        """Do nothing: a stream can't be removed."""

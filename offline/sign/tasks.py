@@ -19,7 +19,7 @@ from shinglefold.ingest.readers.streams import (
     open_source,
     read_errors,
 )
-from shinglefold.offline.sign.parquet_file import row_counts
+from shinglefold.offline.sign.parquet_file import parquet_file
 
 #: Bytes of a range. The first ranges are smaller, so that the first document is out at once.
 LARGEST, _SMALLEST = 1 << 22, 1 << 16
@@ -116,11 +116,11 @@ def row_groups(source: str) -> Iterator[Task]:
         InputError: the source is not a Parquet file.
         MissingExtra: pyarrow is not installed.
     """
-    counts = row_counts(source)
-    first, total = 1, sum(counts) or 1
-    for number, count in enumerate(counts):
-        yield RowGroup(source, number, first, (first - 1 + count) / total)
-        first += count
+    metadata, first = parquet_file(source).metadata, 1
+    for number in range(metadata.num_row_groups):
+        after = first + metadata.row_group(number).num_rows
+        yield RowGroup(source, number, first, (after - 1) / (metadata.num_rows or 1))
+        first = after
 
 
 def _spannable(source: str, options: ReadOptions) -> str:
