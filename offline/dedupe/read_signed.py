@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from shinglefold.documents import split_path
 from shinglefold.errors import InputError
-from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.read import format_of
 from shinglefold.ingest.readers.record import ReadOptions
 from shinglefold.ingest.readers.streams import Line
@@ -31,7 +30,16 @@ from shinglefold.offline.dedupe.decode import (
 )
 from shinglefold.offline.dedupe.fingerprint_table import FingerprintBlock
 from shinglefold.offline.sign.parquet_file import parquet_file, text_buffers
-from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task, is_parquet, read_lines, tasks
+from shinglefold.offline.sign.tasks import (
+    ByteRange,
+    LineRange,
+    RowGroup,
+    Task,
+    is_parquet,
+    read_lines,
+    record_of,
+    tasks,
+)
 from shinglefold.sketch.sketcher import LENGTH
 
 
@@ -129,9 +137,9 @@ class SignedReader:
 
     def _anew(self, line: Line, source: str, encoding: str) -> Row | None:
         """Parse a line of any form that readers accept, and return its row; None for a blank line."""
-        if not line.raw.strip() and not line.reason:
+        record = record_of(line, source, replace(self.options, encoding=encoding))
+        if record is None:
             return None
-        record = parse_line(line, source, replace(self.options, encoding=encoding))
         if record.document is None:
             raise InputError(record.reason)
         parts, name = stored_parts(record.document, self.field), record.document.get("_id")
@@ -149,11 +157,11 @@ def is_signed(source: str, field: str, options: ReadOptions) -> bool | None:
         assert not isinstance(task, RowGroup)
         read = read_lines(task, options.max_bytes)
         for line in read.lines:
-            record = parse_line(line, source, replace(options, encoding=read.encoding))
-            if record.document is not None:
+            record = record_of(line, source, replace(options, encoding=read.encoding))
+            if record is not None and record.document is not None:
                 return "scheme" in stored_parts(record.document, field)
             # A line that is not a document makes the file an unsigned one.
-            signed = False if line.raw.strip() or line.reason else signed
+            signed = signed if record is None else False
     return signed
 
 

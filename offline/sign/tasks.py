@@ -1,5 +1,6 @@
 """The tasks that a worker signs: a range of bytes, some lines, or a row group."""
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import IO, NamedTuple
 import msgspec
 
 from shinglefold.ingest.readers.encodings import codec_of, detect_encoding
+from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.read import format_of, read
 from shinglefold.ingest.readers.record import ReadOptions, Record
 from shinglefold.ingest.readers.streams import (
@@ -218,6 +220,14 @@ def read_lines(task: ByteRange | LineRange, max_bytes: int) -> LineRange:
     if last is not None:
         found.append(last._replace(number=len(found) + 1))
     return LineRange(task.source, tuple(found), task.encoding, task.fraction, count=len(found))
+
+
+def record_of(line: Line, source: str, options: ReadOptions) -> Record | None:
+    """Return the record of a line, whose encoding is that of ``options``; None for a blank line."""
+    raw = line.raw.removeprefix(BOM_UTF8) if options.encoding == _UTF8 else line.raw
+    if not raw.strip() and not line.reason:
+        return None
+    return parse_line(line._replace(raw=raw), line.file or source, options)
 
 
 class Stretch(NamedTuple):
