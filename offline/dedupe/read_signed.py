@@ -218,8 +218,8 @@ def read_rows(layout: SignatureLayout, field: str, id_field: str, task: RowGroup
     for batch in file.iter_batches(_ROWS, row_groups=[task.number], columns=[*wanted, head]):
         block = None
         if "." not in field:
-            # A batch with a damaged part is read row by row.
-            with suppress(InputError):
+            # A batch with a damaged part, or of other types, is read row by row.
+            with suppress(InputError, ValueError, NotImplementedError):
                 block = _whole(layout, batch, wanted, head, task.source, number)
         if block is None:
             blocks += _row_by_row(layout, field, batch, wanted, task.source, number, left_out)
@@ -238,6 +238,8 @@ def _row_by_row(  # noqa: PLR0917
         given = row.get(wanted[0]) if wanted else None
         name = None if given is None else str(given)
         try:
+            if isinstance(given, bytes | list | dict):
+                raise InputError(f"the id in [{wanted[0]}] must be text or a whole number, not {given!r:.80}")
             rows.append(row_of(layout, stored_parts(row, field), name, source, number, f"column [{field}]"))
         except InputError as error:
             left_out.append((source, number, str(error)))
@@ -256,7 +258,10 @@ def _whole(  # noqa: PLR0917
     parts = {field.name: column.field(number) for number, field in enumerate(column.type)}
     if not {"scheme", "shingles", "digest", "supershingles", "signature"} <= parts.keys():
         return None
-    if any(parts[name].null_count for name in ("scheme", "shingles", "digest")):
+    listed = pa.types.is_list(parts["supershingles"].type) or pa.types.is_large_list(
+        parts["supershingles"].type
+    )
+    if not listed or any(parts[name].null_count for name in ("scheme", "shingles", "digest")):
         return None
     for found in parts["scheme"].unique().to_pylist():
         check_scheme(found, layout, source, first)

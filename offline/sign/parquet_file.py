@@ -47,12 +47,18 @@ def pyarrow_module() -> "ModuleType":
 
 
 def text_buffers(column: Any) -> tuple[Bytes, Int64s]:  # noqa: ANN401 - pyarrow's
-    """Return the bytes of a column of texts or bytes, one after another, and the size of each row."""
+    """Return the bytes of a column of texts or bytes, one after another, and the size of each row.
+
+    Raises:
+        ValueError: Arrow stores the column in another form, such as that of a dictionary.
+    """
     import pyarrow as pa
 
+    large = column.type in (pa.large_string(), pa.large_binary())
+    if not large and column.type not in (pa.string(), pa.binary()):
+        raise ValueError(f"the bytes of {column.type} are not one after another")
     if not len(column):
         return np.zeros(0, np.uint8), np.zeros(0, np.int64)
-    large = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
     _, ends, data = column.buffers()
     bounds = np.frombuffer(ends, np.int64 if large else np.int32)
     bounds = bounds[column.offset : column.offset + len(column) + 1].astype(np.int64)
