@@ -60,22 +60,14 @@ class SignatureLayout:
         return -(-self.size // 3) * 4
 
     def words(self, letters: bytes) -> Uint32s:
-        """Return the bits of supershingles that the keywords of documents have, uint32 (N, slots).
-
-        Raises:
-            InputError: these are not keywords of the scheme.
-        """
+        """Return the bits of keywords, uint32 (N, slots); raise ``InputError`` for another scheme's."""
         found = np.frombuffer(letters, np.uint8)
         if len(found) % (self.slots * self.letters):
             raise InputError("its supershingles are none that this version makes; sign it anew")
         return from_letters(found.reshape(-1, self.slots, self.letters), self.letters - HASHED)
 
     def signatures(self, encoded: bytes) -> Bytes:
-        """Return signatures from their base64, one after another: uint8 (N, size).
-
-        Raises:
-            InputError: these are not signatures of the scheme.
-        """
+        """Return signatures of base64, uint8 (N, size); raise ``InputError`` for another scheme's."""
         length = self.encoded
         try:
             # Three bytes are exactly four characters: signatures of such sizes are decoded in one call.
@@ -89,11 +81,7 @@ class SignatureLayout:
         return np.frombuffer(joined, np.uint8).reshape(-1, self.size)
 
     def check(self, made: Fingerprint) -> None:
-        """Check that a fingerprint can be compared with others of the scheme.
-
-        Raises:
-            InputError: it has a signature and no supershingles, or a part of another size than the scheme's.
-        """
+        """Raise ``InputError`` if a fingerprint can't be compared with others of the scheme."""
         if not made.signature:
             return
         if not made.supershingles:
@@ -210,11 +198,7 @@ def row_of(  # noqa: PLR0917 - where it was read
 
 
 def split_facts(digest: str) -> tuple[str, int]:
-    """Return the digest of a text, and its facts as a number, 0 for none.
-
-    Raises:
-        InputError: they are no facts that this version makes.
-    """
+    """Return the digest of a text, and its facts as a number, 0 for none; else raise ``InputError``."""
     try:
         return text_digest(digest), facts_number(digest)
     except ValueError as error:
@@ -230,21 +214,13 @@ class OtherScheme(Exception):
 
 
 def check_scheme(found: str, layout: SignatureLayout, source: str, line: int) -> None:
-    """Check that a fingerprint is of the scheme.
-
-    Raises:
-        OtherScheme: it is not.
-    """
+    """Raise ``OtherScheme`` if a fingerprint is not of the scheme."""
     if found != layout.scheme:
         raise OtherScheme(source, line, found)
 
 
 def block_of(layout: SignatureLayout, rows: Sequence[Row]) -> FingerprintBlock:
-    """Return rows as a block.
-
-    Raises:
-        InputError: a part is not what the scheme makes.
-    """
+    """Return rows as a block; raise ``InputError`` if a part is not what the scheme makes."""
     facts = np.array([row.facts for row in rows], np.uint64)
     return decoded_block(
         layout,

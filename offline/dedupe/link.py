@@ -46,11 +46,7 @@ def all_pairs(
     options: LinkOptions,
     monitor: RunMonitor,
 ) -> tuple[Rows, Skipped]:
-    """Return all pairs, unsorted, and what was not compared.
-
-    Raises:
-        ConfigError: there are more pairs than memory holds.
-    """
+    """Return all pairs, unsorted, and what was not compared; raise ``ConfigError`` beyond the memory."""
     copies = _PairCopies(duplicates, options.limit(len(table)))
     blocks, count, most = [np.zeros(0, PAIR)], 0, options.memory // _A_PAIR
 

@@ -34,11 +34,7 @@ def parquet_file(source: str) -> Any:  # noqa: ANN401 - pyarrow's
 
 
 def pyarrow_module() -> "ModuleType":
-    """Return the module ``pyarrow``.
-
-    Raises:
-        MissingExtra: it is not installed.
-    """
+    """Return the module ``pyarrow``; raise ``MissingExtra`` if it is not installed."""
     try:
         import_module("pyarrow.parquet")
     except ImportError as error:
@@ -217,11 +213,7 @@ def _period(nanoseconds: int) -> str:
 
 
 def encode_special(value: Any) -> str:  # noqa: ANN401 - anything
-    """Encode a value that msgspec does not know, such as the times of pandas within lists.
-
-    Raises:
-        TypeError: JSON can't hold it.
-    """
+    """Encode what msgspec does not know, such as the times of pandas; ``TypeError`` if JSON can't."""
     if hasattr(value, "isoformat"):
         return str(value.isoformat())
     raise TypeError(f"a {type(value).__name__} is nothing that JSON can hold")

@@ -147,11 +147,7 @@ def write(pieces: Pieces, path: str, at: int | None = None) -> None:
 
 
 def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, request: PartTask) -> SignTally:
-    """Sign a task that killed a worker again, line by line, so that only the lines that kill it fail.
-
-    Raises:
-        InputError: the task is a row group, which has no lines.
-    """
+    """Sign a task that killed a worker again, line by line, so that only the lines that kill it fail."""
     task = request.task
     if isinstance(task, RowGroup):
         raise InputError(
@@ -213,11 +209,7 @@ class Sink:
         return None
 
     def resume(self, state: State | None) -> None:
-        """Discard the output after the last entry of the journal.
-
-        Raises:
-            InputError: output that the journal has is missing.
-        """
+        """Discard output after the journal's last entry; raise ``InputError`` if noted output is missing."""
 
     def take(self, part: Path, tally: SignTally) -> None:
         """Append a part: a file, which is then removed, or bytes that are already at their position."""

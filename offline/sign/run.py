@@ -118,11 +118,7 @@ class RunStats:
         }
 
     def keep(self, task: Task, tally: SignTally) -> None:
-        """Write the failed documents of a task to the dead letters.
-
-        Raises:
-            OutputError: they can't be written.
-        """
+        """Write the failed documents of a task to the dead letters."""
         before = self.lines if task.source == self.source else 0
         for stage, reason, record in tally.refused:
             self.letters.write(stage, reason, replace(record, line=record.line + before))

@@ -112,12 +112,7 @@ def source_tasks(source: str, options: ReadOptions) -> Iterator[Task]:
 
 
 def row_groups(source: str) -> Iterator[Task]:
-    """Yield the row groups of a Parquet file.
-
-    Raises:
-        InputError: the source is not a Parquet file.
-        MissingExtra: pyarrow is not installed.
-    """
+    """Yield the row groups of a Parquet file; raises as ``parquet_file``."""
     metadata, first = parquet_file(source).metadata, 1
     for number in range(metadata.num_row_groups):
         after = first + metadata.row_group(number).num_rows
