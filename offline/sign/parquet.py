@@ -1,6 +1,5 @@
 """Signs row groups of Parquet files, and writes Parquet: columns and fingerprints, by pyarrow."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from io import BytesIO
@@ -14,12 +13,9 @@ from shinglefold.documents import MISSING, get, split_path
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.readers.record import Record, to_document
 from shinglefold.model.stored_fingerprint import overwrite_refusal, without_fingerprint
-from shinglefold.offline.sign.parquet_file import check_types, common, parquet_file, pyarrow_module, rows_of
-from shinglefold.offline.sign.part_writer import Sink
-from shinglefold.offline.sign.run_journal import RunJournal, State
+from shinglefold.offline.sign.parquet_file import check_types, parquet_file, pyarrow_module, rows_of
 from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, SignTally
 from shinglefold.offline.sign.tasks import RowGroup, is_parquet
-from shinglefold.runtime.durable_files import sync_folder
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -166,58 +162,6 @@ def _table(
     return _with(rows, [msgspec.json.decode(made) for _, _, made in kept], target)
 
 
-class ParquetSink(Sink):
-    """Keeps parts as files until all are made, then joins them to one file with a row group for each."""
-
-    suffix = ".parquet"
-
-    def __init__(self, journal: RunJournal) -> None:
-        self._journal = journal
-        self._parts: list[Path] = []
-        self._fresh: list[Path] = []
-
-    def resume(self, state: State | None) -> None:
-        """Remove the parts made after the last entry of the journal."""
-        count = state["tasks"] if state else 0
-        self._parts = [self._journal.folder / f"part-{number:08}{self.suffix}" for number in range(count)]
-        if missing := next((part for part in self._parts if not part.exists()), None):
-            raise InputError(f"{missing} is missing, which the journal has: begin anew with --restart")
-        for part in set(self._journal.folder.glob(f"part-*{self.suffix}*")) - set(self._parts):
-            part.unlink()
-
-    def take(self, part: Path, tally: SignTally) -> None:
-        """Add a part, which stays a file until ``finish``."""
-        self._parts.append(part)
-        self._fresh.append(part)
-
-    def sync(self) -> int:
-        """Sync the new parts; return 0, because the journal needs no sizes of parts."""
-        for part in self._fresh:
-            _sync(part)
-        sync_folder(self._journal.folder)
-        self._fresh = []
-        return 0
-
-    def finish(self) -> None:
-        """Join the parts to one file and give it its name."""
-        whole = self._journal.folder / "output"
-        schema = common([parquet_file(str(part)).schema_arrow for part in self._parts])
-        with _writer(whole, schema) as writer:
-            for part in self._parts:
-                writer.write_table(parquet_file(str(part)).read().select(schema.names).cast(schema))
-        _sync(whole)
-        self._journal.name(whole)
-
-    def discard(self) -> None:
-        """Remove the parts."""
-        self._journal.remove()
-
-
-def _sync(file: Path) -> None:
-    with file.open("rb") as opened:
-        os.fsync(opened.fileno())
-
-
 def _ids(ids: Sequence[str], prints: Sequence[Any], target: str) -> Any:  # noqa: ANN401 - a table
     pa = pyarrow_module()
     return _with(pa.table({"_id": pa.array(ids, pa.string())}), prints, target)
@@ -242,10 +186,11 @@ def print_type(pa: "ModuleType") -> Any:  # noqa: ANN401 - a type
 
 
 def _written(part: Any, table: Any) -> None:  # noqa: ANN401 - pyarrow's
-    writer = _writer(part, table.schema)
+    writer = parquet_writer(part, table.schema)
     writer.write_table(table)
     writer.close()
 
 
-def _writer(place: Any, schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
+def parquet_writer(place: Any, schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
+    """Return a writer of tables, compressed as all are."""
     return pyarrow_module().parquet.ParquetWriter(place, schema, compression="zstd")

@@ -10,6 +10,7 @@ from typing import IO
 from shinglefold.errors import InputError, is_full, reason_of
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.worker_pool import MOST_DEATHS, WorkerProcess, answers_one_by_one
+from shinglefold.offline.sign.parquet_file import common, parquet_file
 from shinglefold.offline.sign.run_journal import OUTPUT, RunJournal, State, is_named
 from shinglefold.offline.sign.signer import Signer, SignOptions, SignTally
 from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task, read_lines
@@ -308,3 +309,57 @@ class StreamSink(Sink):
                 self._moved += len(piece)
             self._stream.flush()
         part.unlink()
+
+
+class ParquetSink(Sink):
+    """Keeps parts as files until all are made, then joins them to one file with a row group for each."""
+
+    suffix = ".parquet"
+
+    def __init__(self, journal: RunJournal) -> None:
+        self._journal = journal
+        self._parts: list[Path] = []
+        self._fresh: list[Path] = []
+
+    def resume(self, state: State | None) -> None:
+        """Remove the parts made after the last entry of the journal."""
+        count = state["tasks"] if state else 0
+        self._parts = [self._journal.folder / f"part-{number:08}{self.suffix}" for number in range(count)]
+        if missing := next((part for part in self._parts if not part.exists()), None):
+            raise InputError(f"{missing} is missing, which the journal has: begin anew with --restart")
+        for part in set(self._journal.folder.glob(f"part-*{self.suffix}*")) - set(self._parts):
+            part.unlink()
+
+    def take(self, part: Path, tally: SignTally) -> None:
+        """Add a part, which stays a file until ``finish``."""
+        self._parts.append(part)
+        self._fresh.append(part)
+
+    def sync(self) -> int:
+        """Sync the new parts; return 0, because the journal needs no sizes of parts."""
+        for part in self._fresh:
+            _sync(part)
+        sync_folder(self._journal.folder)
+        self._fresh = []
+        return 0
+
+    def finish(self) -> None:
+        """Join the parts to one file and give it its name."""
+        from shinglefold.offline.sign.parquet import parquet_writer
+
+        whole = self._journal.folder / OUTPUT
+        schema = common([parquet_file(str(part)).schema_arrow for part in self._parts])
+        with parquet_writer(whole, schema) as writer:
+            for part in self._parts:
+                writer.write_table(parquet_file(str(part)).read().select(schema.names).cast(schema))
+        _sync(whole)
+        self._journal.name(whole)
+
+    def discard(self) -> None:
+        """Remove the parts."""
+        self._journal.remove()
+
+
+def _sync(file: Path) -> None:
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())

@@ -27,6 +27,7 @@ from shinglefold.ingest.writing.worker_pool import (
 from shinglefold.offline.sign.part_writer import (
     FileSink,
     OutputPosition,
+    ParquetSink,
     PartTask,
     PartWriter,
     Sink,
@@ -227,8 +228,6 @@ def _open_sink(
         return StreamSink(job.target, interrupts), None, folder
     journal = stack.enter_context(closing(RunJournal(job.target, job.identity)))
     if job.parquet:
-        from shinglefold.offline.sign.parquet import ParquetSink
-
         return ParquetSink(journal), journal, journal.folder
     return FileSink(journal), journal, journal.folder
 
