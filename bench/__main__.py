@@ -15,11 +15,9 @@ BENCHMARKS: Mapping[str, str] = {
     "speed": "bench.speed",
     **{f"speed.{part}": f"bench.speed.{part}" for part in SPEED_PARTS},
     "grouping": "bench.speed.grouping",
-    "spark": "bench.speed.spark",
     "quality": "bench.quality",
     "quality.edits": "bench.quality.edits",
     "gateway": "bench.gateway",
-    "retrieval": "bench.retrieval",
     "servers": "bench.servers",
     "servers.callers": "bench.server_callers",
     "servers.plugin": "bench.server_plugin",
@@ -33,15 +31,14 @@ def main() -> int:
     """Run the benchmarks named, or all of them."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"one of: {', '.join(BENCHMARKS)}; none: all but spark"
+        "names", nargs="*", metavar="NAME", help=f"one of: {', '.join(BENCHMARKS)}; none: all"
     )
     parser.add_argument("--dry", action="store_true", help="show the figures, keep no evidence")
     chosen = parser.parse_args()
     if unknown := set(chosen.names) - set(BENCHMARKS):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
     day = datetime.now(UTC).date()
-    # Spark is not installed with everything else.
-    whole = [name for name in BENCHMARKS if "." not in name and name != "spark"]
+    whole = [name for name in BENCHMARKS if "." not in name]
     for name in chosen.names or whole:
         measure: Callable[[], list[Row]] = import_module(BENCHMARKS[name]).measure
         rows = measure()

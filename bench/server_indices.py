@@ -19,18 +19,6 @@ from shinglefold.sketch.clustering import connected
 
 PLAIN, STAGED, RAW = (f"shinglefold-bench-{name}" for name in ("plain", "staged", "raw"))
 _SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0}
-#: The smallest of the texts' minima in each of so many hash ranges, by the engine's own filters: shingles of
-#: two tokens, as in the default scheme.
-MINIMA = 128
-_ANALYSIS = {
-    "filter": {
-        "pairs": {"type": "shingle", "min_shingle_size": 2, "max_shingle_size": 2, "output_unigrams": False},
-        "minima": {"type": "min_hash", "hash_count": 1, "bucket_count": MINIMA, "hash_set_size": 1},
-    },
-    "analyzer": {
-        "minima": {"type": "custom", "tokenizer": "standard", "filter": ["lowercase", "pairs", "minima"]}
-    },
-}
 _Pages = Sequence[Document]
 
 
@@ -42,15 +30,6 @@ class Site:
         self.corpus = corpus
         self.pipeline = Pipeline.from_json(default_definition())
         self.delete()
-
-    @cached_property
-    def pairs(self) -> set[tuple[str, str]]:
-        """The pairs of ids that the default scheme folds."""
-        a, b = self._found
-        ids = [page["id"] for page in corpora.pages(self.corpus)]
-        return {
-            (min(ids[i], ids[j]), max(ids[i], ids[j])) for i, j in zip(a.tolist(), b.tolist(), strict=True)
-        }
 
     @cached_property
     def raw(self) -> list[Document]:
@@ -136,8 +115,7 @@ class Site:
     def create(self, index: str, properties: JSON | None = None) -> None:
         """Make an empty index in the place of the one there may be."""
         self._drop(index)
-        settings = _SETTINGS if properties is None else {**_SETTINGS, "analysis": _ANALYSIS}
-        self.engine.create_index(index, {"properties": properties or _properties()}, settings)
+        self.engine.create_index(index, {"properties": properties or _properties()}, _SETTINGS)
 
     def growth(self) -> list[Row]:
         """Return bytes a page of both indices, merged: their pages are the same but for the fingerprint."""

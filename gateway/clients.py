@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 from shinglefold.api.index_options import IndexOptions
@@ -254,14 +254,11 @@ class _AsyncFoldingTransport(_FoldingTransport):
 
     kind = AsyncFoldedSearch
     opened = staticmethod(open_async_engine)
-    #: The blocking engine of threads, and the event loop in which it sends.
-    _opened_twin: tuple[asyncio.AbstractEventLoop, Any] | None = None
 
-    def _twin(self) -> Any:  # noqa: ANN401 - an engine
-        loop = asyncio.get_running_loop()
-        if self._opened_twin is None or self._opened_twin[0] is not loop:
-            self._opened_twin = loop, open_blocking_twin(self._beneath, loop)
-        return self._opened_twin[1]
+    @cached_property
+    def _twin(self) -> Callable[[asyncio.AbstractEventLoop], Any]:
+        """Return the blocking engine of threads, by the event loop in which it sends."""
+        return lru_cache(1)(partial(open_blocking_twin, self._beneath))
 
     async def perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the clients' own types
         """Answer a request in place of the transport."""
@@ -276,11 +273,11 @@ class _AsyncFoldingTransport(_FoldingTransport):
             # Dictionaries and long texts would stop the event loop.
             return await asyncio.to_thread(request.function)
         if isinstance(request, Tiebreaker):
-            twin = self._twin()
-            return await asyncio.to_thread(twin.tiebreaker)
+            return await asyncio.to_thread(self._twin(asyncio.get_running_loop()).tiebreaker)
         if isinstance(request, Admit):
             # A gate has its own thread, so it continues when its caller is cancelled.
-            return await asyncio.to_thread(self._gates.admit, self._twin(), request)
+            twin = self._twin(asyncio.get_running_loop())
+            return await asyncio.to_thread(self._gates.admit, twin, request)
         if isinstance(request, Call | _Unchanged):
             return await request.on(self.engine)
         assert isinstance(request, Send)

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from shinglefold.errors import ShinglefoldError
-from shinglefold.gateway.rest import RestRequest, RestResponse
+from shinglefold.gateway.rest import RestRequest, RestResponse, causes
 
 #: Headers that belong to a body, not to a caller.
 _OF_BODY = ("content-type", "accept", "content-length")
@@ -208,7 +208,4 @@ def _encoded(body: str | bytes) -> bytes:
 
 
 def _cause(error: BaseException, *kinds: type[Exception]) -> Any:  # noqa: ANN401 - the clients' own types
-    found: BaseException | None = error
-    while found is not None and not isinstance(found, kinds):
-        found = found.__cause__
-    return found
+    return next((one for one in causes(error) if isinstance(one, kinds)), None)

@@ -337,14 +337,23 @@ _STATUSES: Mapping[type[BaseException], int] = {
 }
 
 
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, its cause, and the cause of that."""
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+def refused_status(error: BaseException) -> int:
+    """Return the status by which the engine refused a request; 0 if the error is of another kind."""
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) and status >= 400 else 0
+
+
 def status_of(error: BaseException) -> int:
     """Return the status of an error: the engine's own if it refused a request."""
-    cause: BaseException | None = error
-    while cause is not None:
-        status = getattr(cause, "status_code", None)
-        if isinstance(status, int) and status >= 400:
-            return status
-        cause = cause.__cause__
+    if own := next(filter(None, map(refused_status, causes(error))), 0):
+        return own
     return next((_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES), 503)
 
 

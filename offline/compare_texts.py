@@ -66,30 +66,19 @@ class Comparison:
 
     def to_json(self, scheme: Scheme) -> dict[str, Any]:
         """Return the comparison as JSON, shares rounded to four digits."""
-        return {
-            "scheme": scheme.id,
-            "a": asdict(self.a),
-            "b": asdict(self.b),
-            "resemblance": round(self.resemblance, 4),
-            "containment": {"a_in_b": round(self.containment[0], 4), "b_in_a": round(self.containment[1], 4)},
-            "sorensen": round(self.sorensen, 4),
-            "same_text": self.same_text,
-            "length_ratio": round(self.length_ratio, 4),
-            "similarity": None if self.similarity is None else round(self.similarity, 4),
-            "estimate": None if self.estimate is None else _rounded(self.estimate),
-            "groups": scheme.sketch.groups,
-            "decision": asdict(scheme.decision),
-            "folds": self.folds,
-            "decided_by": self.decided_by,
-        }
+        told = _rounded(asdict(self))
+        told["containment"] = dict(zip(("a_in_b", "b_in_a"), told["containment"], strict=True))
+        verdict = {name: told.pop(name) for name in ("folds", "decided_by")}
+        options = {"groups": scheme.sketch.groups, "decision": asdict(scheme.decision)}
+        return {"scheme": scheme.id, **told, **options, **verdict}
 
 
-def _rounded(made: Estimate) -> dict[str, float]:
-    return {
-        "resemblance": round(made.resemblance, 4),
-        "standard_error": round(made.standard_error, 4),
-        "shared": made.shared,
-    }
+def _rounded(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    if isinstance(value, tuple):
+        return [_rounded(one) for one in value]
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def compare_texts(  # noqa: PLR0917 - of two texts

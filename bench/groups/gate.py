@@ -82,7 +82,7 @@ def measured(name: str, engine: Engine, stored: int) -> Iterator[Row]:
         if engine.index_exists(index):
             engine.delete_index(index)
     made_by = pipeline()
-    fill(engine, INDEX, stored, made_by.scheme)
+    fill(engine, INDEX, stored, made_by)
     note = f"beside {stored:,} documents; {name}"
     known = texts(_KNOWN)
     result = engine.bulk(actions(INDEX, documents("known", known, made_by)))

@@ -16,15 +16,13 @@ from bench.table import URL
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
+from shinglefold.ingest import Pipeline
+from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Fingerprint, Token
 from shinglefold.sketch.b_bit_minhash import low_bits, pack
 from shinglefold.sketch.minhash import supershingles, to_keywords
 
-SCHEME = Scheme()
-#: The index that look-ups and pages are measured on.
-INDEX = "bench-stored"
 #: Documents made at a time; copies are of one made with them.
 _BLOCK = 10_000
 #: Of values that a copy has otherwise: resemblance .9 and above.
@@ -37,52 +35,46 @@ def count() -> int:
     return int(os.environ.get("SHINGLEFOLD_BENCH_STORED", "100000"))
 
 
-def prints(number: int, seed: int = 1, scheme: Scheme = SCHEME) -> Iterator[tuple[int, Fingerprint]]:
+def prints(number: int, scheme: Scheme) -> Iterator[tuple[int, Fingerprint]]:
     """Yield fingerprints with the numbers of their groups; every fifth document is a copy."""
+    sketch = scheme.sketch
     for begin in range(0, number, _BLOCK):
         size = min(_BLOCK, number - begin)
-        minima, originals = _block(size, seed + begin)
-        words = to_keywords(
-            supershingles(minima, SCHEME.sketch.groups, SCHEME.sketch.group_size), np.ones(size, np.bool_)
-        )
-        signatures = pack(low_bits(minima, SCHEME.sketch.bits), SCHEME.sketch.bits)
+        minima, originals = _block(size, 1 + begin, sketch.values)
+        words = to_keywords(supershingles(minima, sketch.groups, sketch.group_size), np.ones(size, np.bool_))
+        signatures = pack(low_bits(minima, sketch.bits), sketch.bits)
         for row in range(size):
             made = Fingerprint(
-                scheme.id, "ru", 300, f"{seed:x}{begin + row:x}", tuple(words[row]), signatures[row].tobytes()
+                scheme.id, "ru", 300, f"1{begin + row:x}", tuple(words[row]), signatures[row].tobytes()
             )
             yield begin + int(originals[row]), made
 
 
-def _block(size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _block(size: int, seed: int, values: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    minima = rng.integers(0, 2**32, (size, SCHEME.sketch.values), np.uint32)
+    minima = rng.integers(0, 2**32, (size, values), np.uint32)
     originals = np.arange(size)
     copies = np.arange(_COPIES - 1, size, _COPIES)
     originals[copies] = rng.integers(0, np.maximum(copies // _COPIES, 1)) * _COPIES
     minima[copies] = minima[originals[copies]]
     for row in copies.tolist():
-        places = rng.choice(SCHEME.sketch.values, _CHANGED, replace=False)
+        places = rng.choice(values, _CHANGED, replace=False)
         minima[row, places] = rng.integers(0, 2**32, _CHANGED, np.uint32)
     return minima, originals
 
 
-def fill(engine: Engine, index: str, number: int, scheme: Scheme = SCHEME) -> None:
-    """Make an index of so many documents, where it does not have them yet."""
-    if engine.index_exists(index):
-        (info,) = engine.indices(index)
-        if info.documents == number:
-            return
-        engine.delete_index(index)
-    made = recipe_mappings(replace(default_recipe(scheme), groups=True))
+def fill(engine: Engine, index: str, number: int, pipeline: Pipeline) -> None:
+    """Make an index of so many documents, with the recipe of a pipeline."""
+    made = recipe_mappings(replace(pipeline.recipe(), groups=True))
     made["properties"] |= {"host": {"type": "keyword"}, "title": {"type": "text"}, "other": {"type": "long"}}
     engine.create_index(index, made, {})
-    result = engine.bulk(_actions(index, number, scheme))
+    result = engine.bulk(_actions(index, number, pipeline.scheme))
     assert not result.failures
     engine.refresh(index)
 
 
 def _actions(index: str, number: int, scheme: Scheme) -> Iterator[dict[str, Any]]:
-    for at, (group, made) in enumerate(prints(number, scheme=scheme)):
+    for at, (group, made) in enumerate(prints(number, scheme)):
         source = {
             "title": f"heron lake {'river' if at % 3 else 'pond'} {at % 97}",
             "host": f"h{at % 7}.example",
@@ -92,15 +84,11 @@ def _actions(index: str, number: int, scheme: Scheme) -> Iterator[dict[str, Any]
         yield {"_index": index, "_id": str(at), "_source": source}
 
 
-#: Environment: the folder of the embedded engine, whose indices then stay for the next part.
-FOLDER = "SHINGLEFOLD_BENCH_FOLDER"
-
-
 @contextmanager
 def engines() -> Iterator[list[tuple[str, Engine]]]:
     """Open the engines, by what they are called in the figures."""
     with ExitStack() as opened:
-        folder = os.environ.get(FOLDER) or opened.enter_context(TemporaryDirectory())
+        folder = opened.enter_context(TemporaryDirectory())
         found: list[tuple[str, Engine]] = [
             ("embedded", opened.enter_context(closing(EmbeddedEngine(folder, words))))
         ]
@@ -109,20 +97,6 @@ def engines() -> Iterator[list[tuple[str, Engine]]]:
             info = server.info()
             found.append((f"{info['distribution']} {info['version']}", server))
         yield found
-
-
-@contextmanager
-def kept() -> Iterator[None]:
-    """Keep the embedded engine's indices from part to part, longer only in a folder that was named."""
-    if os.environ.get(FOLDER):
-        yield
-        return
-    with TemporaryDirectory() as folder:
-        os.environ[FOLDER] = folder
-        try:
-            yield
-        finally:
-            del os.environ[FOLDER]
 
 
 def merged() -> None:

@@ -98,15 +98,10 @@ class Run:
     pairing: float
 
 
-def fingerprinter(scheme: Scheme | None = None) -> Fingerprinter:
-    """Return a fingerprinter whose lexicon is still empty."""
-    return Fingerprinter(make_scheme() if scheme is None else scheme)
-
-
 def run(corpus: Corpus, verify: str) -> Run:
     """Return what folds, timed with known words."""
     scheme = make_scheme().with_options(verify=verify)
-    tool = fingerprinter(scheme)
+    tool = Fingerprinter(scheme)
     tool.fingerprint_arrays(corpus.texts)
     start = time.perf_counter()
     prints = tool.fingerprint_arrays(corpus.texts)
@@ -126,7 +121,7 @@ def pairs(prints: FingerprintArrays, scheme: Scheme) -> set[Pair]:
 def candidates(corpus: Corpus) -> NDArray[np.int64]:
     """Return the pairs that share a supershingle of all values, or the whole text: int64 (P, 2)."""
     scheme = make_scheme().with_options(verify="keywords")
-    prints = fingerprinter(scheme).fingerprint_arrays(corpus.texts)
+    prints = Fingerprinter(scheme).fingerprint_arrays(corpus.texts)
     places = np.flatnonzero(prints.valid)
     found = {tuple(sorted(pair)) for pair in pairs(prints, scheme)}
     for a, b in nominate(prints.supershingles[places], 1):

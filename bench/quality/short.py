@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.corpora import WORD
-from bench.quality.corpus import fingerprinter, pairs
+from bench.quality.corpus import pairs
 from bench.table import Row
 from shinglefold.ingest.fingerprinter import Fingerprinter
 from shinglefold.ingest.processors.texts import NeverDiffer
@@ -60,7 +60,7 @@ def measure() -> Iterator[Row]:
         ("signature, products", signature, products.never_differ),
     ]
     for verify, options, names in ways:
-        tool, facts = fingerprinter(make_scheme().with_options(**options)), NeverDiffer.parse(names)
+        tool, facts = Fingerprinter(make_scheme().with_options(**options)), NeverDiffer.parse(names)
         for low, high in LENGTHS:
             some = [one for one in known if low <= one.length <= high]
             yield from _shares(f"short texts of {low} to {high} words", verify, some, tool, facts)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.quality.corpus import POSITIVE, Corpus, fingerprinter, pairs
+from bench.quality.corpus import POSITIVE, Corpus, pairs
 from bench.table import Row
-from shinglefold.ingest.fingerprinter import FingerprintArrays
+from shinglefold.ingest.fingerprinter import FingerprintArrays, Fingerprinter
 from shinglefold.ingest.processors.texts import NeverDiffer
 from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
@@ -77,7 +77,7 @@ def measure() -> Iterator[Row]:
     for name, (verify, names) in _WAYS.items():
         scheme = make_scheme().with_options(verify=verify)
         facts = NeverDiffer.parse(names).facts(texts, [{} for _ in texts])
-        folded = pairs(fingerprinter(scheme).fingerprint_arrays(texts, facts=facts), scheme)
+        folded = pairs(Fingerprinter(scheme).fingerprint_arrays(texts, facts=facts), scheme)
         hit = len(folded & alike)
         note = f"recall {hit / len(alike):.3f} of {len(alike)} pairs; {len(texts)} texts of {WORDS:,} words"
         share = hit / max(1, len(folded))
@@ -101,7 +101,7 @@ _ROWS = 256
 def measure_unrelated(whole: Corpus) -> Iterator[Row]:
     """Compare all pairs by signature, and find pairs as ``groups --pairs`` does, by text."""
     scheme = make_scheme()
-    prints = fingerprinter(scheme).fingerprint_arrays(drawn(whole))
+    prints = Fingerprinter(scheme).fingerprint_arrays(drawn(whole))
     count = _TEXTS * (_TEXTS - 1) // 2
     folded, highest = by_signature(prints, scheme)
     note = f"{folded} of {count:,} pairs; the highest estimate is {highest:.2f}"

@@ -3,7 +3,6 @@
 It is measured on manuals, generated texts, made-up words by Zipf's law, and short documents.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +11,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import xxhash
 
 from bench import corpora
 from bench.clock import in_turns, processor_time
@@ -70,9 +68,7 @@ def _made_up() -> tuple[str, ...]:
 
 Words = Callable[[str], Sequence[str]]
 Sign = Callable[[Sequence[str], Words], Sequence[Sequence[int]]]
-VALUES, WIDTH = 168, 2
-_PRIME = np.uint64(2**61 - 1)
-_NO_WORD = re.compile(r"\W", re.UNICODE)
+VALUES = 168
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +76,7 @@ class Peer:
     """A way to sign texts.
 
     ``share``: of the texts it is timed on, as slow ones take too long. ``languages``: that it knows; empty
-    means any. ``module``: what has to be installed. ``by_values``: it answers with values, which agree where
-    texts do; else with the numbers of texts already seen that are near copies.
+    means any. ``module``: what has to be installed.
     """
 
     name: str
@@ -89,7 +84,6 @@ class Peer:
     sign: Sign
     share: float = 1.0
     languages: frozenset[str] = frozenset()
-    by_values: bool = True
 
 
 def peers(language: str) -> list[Peer]:
@@ -106,13 +100,10 @@ def assert_answers(peer: Peer, language: str, words: Words) -> None:
     """See that a peer tells a near copy from a stranger, so that what is timed is what is meant."""
     text, stranger = _EXAMPLES["zh" if language == "zh" else "any"]
     copy = text[:-6]
-    if peer.by_values:
-        own, near, far = (np.array(row) for row in peer.sign([text, copy, stranger], words))
-        assert len(own) == VALUES
-        assert (own == near).mean() > 0.6, peer.name
-        assert (own == far).mean() < 0.2, peer.name
-    else:
-        assert [set(row) for row in peer.sign([text, copy, stranger], words)] == [{0}, {0, 1}, {2}], peer.name
+    own, near, far = (np.array(row) for row in peer.sign([text, copy, stranger], words))
+    assert len(own) == VALUES
+    assert (own == near).mean() > 0.6, peer.name
+    assert (own == far).mean() < 0.2, peer.name
 
 
 def _here(peer: Peer) -> bool:
@@ -142,48 +133,6 @@ def _datasketch(texts: Sequence[str], words: Words) -> list[Any]:
     return [sketch.digest() for sketch in MinHash.bulk(sets, num_perm=VALUES)]
 
 
-def _tors(texts: Sequence[str], words: Words) -> list[list[int]]:
-    from tors import minhash_signature
-
-    return [minhash_signature(text, num_perm=VALUES, shingle_size=WIDTH) for text in texts]
-
-
-def _gaoya(texts: Sequence[str], words: Words) -> list[list[int]]:
-    """Sign and insert, as it hands out no signatures; asked for copies only where few texts are given."""
-    from gaoya.minhash import MinHashStringIndex
-
-    own = {"analyzer": "word"} if words is str.split else {"analyzer": lambda text: _shingles(text, words)}
-    index = MinHashStringIndex(32, 0.5, VALUES // 4, 4, None, lowercase=False, ngram_range=(2, 2), **own)
-    found = []
-    for number, text in enumerate(texts):
-        index.insert_document(number, text)
-        if len(texts) <= 3:
-            found.append(index.query(text))
-    return found
-
-
-def _text_dedup(texts: Sequence[str], words: Words) -> list[Any]:
-    """Do what text-dedup does, written down from its description.
-
-    The package wants datasets, pyspark and unisim, which are a gigabyte. Its way: split at what is no letter,
-    the set of n-grams, 32 bits of xxh3 each, a·x + b modulo 2**61 − 1 for all at once, the least 32 bits.
-    """
-    factors, addends = _permutations()
-    found = []
-    for text in texts:
-        grams = {" ".join(pair).lower().encode() for pair in pairwise(_NO_WORD.split(text))}
-        hashes = np.array([xxhash.xxh32_intdigest(gram) for gram in grams], np.uint64)
-        values = (hashes[:, None] * factors + addends) % _PRIME & np.uint64(0xFFFFFFFF)
-        found.append(values.min(axis=0))
-    return found
-
-
-@cache
-def _permutations() -> tuple[np.ndarray, np.ndarray]:
-    chance = np.random.default_rng(42)
-    return chance.integers(1, _PRIME, VALUES, np.uint64), chance.integers(0, _PRIME, VALUES, np.uint64)
-
-
 @cache
 def _analyzer(language: str) -> Any:  # noqa: ANN401 - of an untyped library
     import pymorphy3
@@ -211,9 +160,6 @@ def _naive(language: str) -> Sign:
 _ALL = (
     Peer("rensa", "rensa", _rensa),
     Peer("datasketch", "datasketch", _datasketch, 0.1),
-    Peer("tors", "tors", _tors, 0.5),
-    Peer("gaoya, insertion into its index included", "gaoya", _gaoya, 0.5, by_values=False),
-    Peer("text-dedup's way", "xxhash", _text_dedup, 0.1, frozenset({"ru", "uk", "en"})),
     Peer("pymorphy3 and datasketch, plainly", "datasketch pymorphy3", _naive("ru"), 0.02, frozenset({"ru"})),
     Peer("pymorphy3 and datasketch, plainly", "datasketch pymorphy3", _naive("uk"), 0.02, frozenset({"uk"})),
 )

@@ -41,20 +41,12 @@ def main() -> int:
     """Compare with the record and tell what is lost; 1 where something is."""
     parser = argparse.ArgumentParser(prog="python -m bench.speed.regression", description=__doc__)
     parser.add_argument("--record", action="store_true", help="note today's ratios instead")
-    parser.add_argument(
-        "--slow-down",
-        type=float,
-        default=1.0,
-        metavar="FACTOR",
-        help="make everything slower, to see it fail",
-    )
     chosen = parser.parse_args()
     known: dict[str, dict[str, float]] = json.loads(RECORD.read_text("utf-8"))
     own = processor()
     record = known.get(own, {})
-    ways = {name: slowed(work, chosen.slow_down) for name, work in every_way().items()}
     compared, rounds = ({}, 4 * _ROUNDS) if chosen.record else (record, _ROUNDS)
-    ratios = measured(ways, reference(), compared, rounds)
+    ratios = measured(every_way(), reference(), compared, rounds)
     for name, ratio in ratios.items():
         sys.stdout.write(f"{name}: {ratio:.3f} of the reference, on record {record.get(name, 0):.3f}\n")
     if chosen.record:
@@ -183,19 +175,6 @@ def _span(lines: Sequence[bytes]) -> ByteRange:
     path = Path(folder) / "lines.jsonl"
     path.write_bytes(b"\n".join([*lines, b""]))
     return ByteRange(str(path), 0, path.stat().st_size, "utf-8", 1.0)
-
-
-def slowed(work: Work, factor: float) -> Work:
-    """Return work that takes some times as long."""
-
-    def longer() -> None:
-        start = time.process_time()
-        work()
-        end = time.process_time() + (time.process_time() - start) * (factor - 1)
-        while time.process_time() < end:
-            pass
-
-    return work if factor == 1 else longer
 
 
 if __name__ == "__main__":

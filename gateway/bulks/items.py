@@ -49,6 +49,12 @@ class BulkItem:
     unread: bool = False
 
     @property
+    def signer(self) -> SignedIndex:
+        """The index, of an item that is signed."""
+        assert self.index is not None
+        return self.index
+
+    @property
     def gate(self) -> SignedIndex | None:
         """The index whose gate decides about the document."""
         return self.index if self.admitted is not None else None

@@ -1,6 +1,6 @@
 """Bulk requests on their way to the engine: documents get fingerprints, everything else keeps its bytes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -78,20 +78,19 @@ class SignedBulks:
         return (yield from self._send_segments(replace(request, parameters=whole), items))
 
     def _find_indices(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
-        for name in dict.fromkeys(item.name for item in items):
+        for group in _grouped(items, lambda item: item.name):
+            name = group[0].name
             index = yield from self._indices.target(name, request.headers)
             if index is not None:
                 check_pipeline(request.parameters, name)
-            for item in items:
-                item.index = index if item.name == name else item.index
+            for item in group:
+                item.index = index
 
     def _find_indices_again(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
         """Find the indices of updates that met a conflict, as their aliases may write to others now."""
-        for name in dict.fromkeys(item.name for item in items):
-            same = [item for item in items if item.name == name]
-            assert same[0].index is not None
-            index = yield from self._indices.target_again(same[0].index, request.headers)
-            for item in same:
+        for group in _grouped(items, lambda item: item.name):
+            index = yield from self._indices.target_again(group[0].signer, request.headers)
+            for item in group:
                 assert item.update is not None
                 item.index, item.update = index, replace(item.update, index=index)
 
@@ -136,8 +135,7 @@ class SignedBulks:
             if one.get("result") in WRITTEN and "_id" in one:
                 switched.setdefault((id(index), stored_in), []).append(place)
         for (_, stored_in), places in switched.items():
-            index = items[places[0]].index
-            assert index is not None
+            index = items[places[0]].signer
             documents = [(told[place]["_id"], items[place].route) for place in places]
             renewed = yield from sign_if_switched(self._indices, index, stored_in, documents, request)
             for place, one in zip(places, renewed, strict=True):
@@ -156,13 +154,9 @@ class SignedBulks:
 
     def _sign(self, items: Sequence[BulkItem], parameters: Mapping[str, Any]) -> Steps[None]:
         yield Work(partial(_prepare, items))
-        by_index: dict[int, list[BulkItem]] = {}
-        for item in items:
-            if item.index is not None and item.verb in ("index", "create"):
-                by_index.setdefault(id(item.index), []).append(item)
-        for group in by_index.values():
-            index = group[0].index
-            assert index is not None
+        stored = [item for item in items if item.index is not None and item.verb in ("index", "create")]
+        for group in _grouped(stored, lambda item: id(item.index)):
+            index = group[0].signer
             read = [(item, document) for item in group if (document := _source(item)) is not None]
             # The engine refuses these, and a gate would not.
             documents = [one for one in read if not (index.gated and names_twice(one[0].lines[1]))]
@@ -214,8 +208,7 @@ class SignedBulks:
     def _admit(self, request: RestRequest, items: Sequence[BulkItem], *, begun: bool) -> Steps[RestResponse]:
         """Let a gate decide about documents, and store the answer to each; see ``_send``."""
         waiting = [item for item in items if item.admitted is not None]
-        index = waiting[0].index
-        assert index is not None
+        index = waiting[0].signer
         documents = [item.admitted for item in waiting if item.admitted is not None]
         try:
             found = yield from admit(Admit(index, documents, request.headers))
@@ -247,20 +240,16 @@ class SignedBulks:
 
     def _merge(self, items: Sequence[BulkItem]) -> Steps[None]:
         """Read the documents to update, and sign the merged ones."""
-        by_name: dict[str, list[BulkItem]] = {}
-        for item in items:
-            item.answer = None
-            by_name.setdefault(item.name, []).append(item)
-        for name, group in by_name.items():
-            index = group[0].index
-            assert index is not None
-            routings = [item.route for item in group]
+        for group in _grouped(items, lambda item: item.name):
+            ids, routings = [str(item.id) for item in group], [item.route for item in group]
+            for item in group:
+                item.answer = None
             try:
-                found = yield from read_documents(index.stored_in, [str(item.id) for item in group], routings)
+                found = yield from read_documents(group[0].signer.stored_in, ids, routings)
             except PermissionDenied:
                 for item in group:
                     assert item.update is not None
-                    warn_stale(name, item.id, "the user may not read it")
+                    warn_stale(item.name, item.id, "the user may not read it")
                     item.lines, item.update = [item.lines[0], write_value(item.update.body)], None
                 continue
             yield from self._merge_found(list(zip(group, found, strict=True)))
@@ -275,8 +264,7 @@ class SignedBulks:
                 chosen.append((item, found, document))
         if not chosen:
             return
-        index = chosen[0][0].index
-        assert index is not None
+        index = chosen[0][0].signer
         new = [(item.id, document) for item, found, document in chosen if found is None]
         old = [(item.id, document) for item, found, document in chosen if found is not None]
         made = iter((yield Work(partial(inserted, index, new))) if new else ())
@@ -322,18 +310,21 @@ def _prepare(items: Sequence[BulkItem]) -> None:
 
 def _sign_again(request: RestRequest, items: Sequence[BulkItem]) -> Steps[None]:
     """Renew the fingerprints of documents that scripts have updated."""
-    by_index: dict[int, list[BulkItem]] = {}
-    for item in items:
-        by_index.setdefault(id(item.index), []).append(item)
-    for group in by_index.values():
-        index = group[0].index
-        assert index is not None
+    for group in _grouped(items, lambda item: id(item.index)):
         # Several scripts may update one document.
         last = {(str(item.id), item.route): item for item in group}
-        renewed = yield from sign_again(index, list(last), request)
+        renewed = yield from sign_again(group[0].signer, list(last), request)
         for item, answer in zip(last.values(), renewed, strict=True):
             assert item.answer is not None
             item.answer = {item.verb: with_version(item.answer[item.verb], answer)}
+
+
+def _grouped(items: Sequence[BulkItem], key: Callable[[BulkItem], object]) -> list[list[BulkItem]]:
+    """Return the items of each key, in the order of their first ones."""
+    groups: dict[object, list[BulkItem]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return list(groups.values())
 
 
 def _ran_script(item: BulkItem) -> bool:

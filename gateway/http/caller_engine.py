@@ -1,9 +1,9 @@
 """An engine whose requests are sent upstream with the credentials of the caller they are made for."""
 
 import re
-from asyncio import AbstractEventLoop, get_running_loop
 from collections.abc import Mapping
 from contextvars import ContextVar
+from functools import lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -86,15 +86,8 @@ class CallerEngine:
         self._transport = given.transport
         self._client = with_transport(given, through_function(given.transport, None, self._perform))
         self.awaited: AsyncEngine = open_async_engine(self._client)
-        self._blocking: tuple[AbstractEventLoop, Any] | None = None
-
-    @property
-    def blocking(self) -> Any:  # noqa: ANN401 - an engine
-        """The engine for threads other than that of the running loop, in which it sends."""
-        loop = get_running_loop()
-        if self._blocking is None or self._blocking[0] is not loop:
-            self._blocking = loop, open_blocking_twin(self._client, loop)
-        return self._blocking[1]
+        #: Returns the engine for threads other than that of a running loop, in which it sends.
+        self.blocking = lru_cache(1)(partial(open_blocking_twin, self._client))
 
     async def _perform(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the clients' own types
         request, call = self._dialect.read(self._transport, args, kwargs, parsed=False)

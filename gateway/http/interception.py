@@ -49,7 +49,9 @@ from shinglefold.gateway.rest import (
     Steps,
     Tiebreaker,
     Work,
+    causes,
     collect_warnings,
+    refused_status,
     write_value,
 )
 from shinglefold.gateway.search_answers import mark_unfolded, with_folding
@@ -186,7 +188,7 @@ class Interception:
             raise EngineUnavailable(f"{failure}.") from failure
         if isinstance(behind, RestResponse):
             raise AuthenticationFailed(f"the engine answers {behind.status}: give its user and password")
-        made: Engine = behind.engine.blocking
+        made: Engine = behind.engine.blocking(asyncio.get_running_loop())
         return made
 
     async def _respond(self, given: Intercepted) -> RestResponse | None:
@@ -282,7 +284,7 @@ class Interception:
         of_gate = HttpCaller(caller.headers, deque(maxlen=_ANSWERS_OF_GATE))
         token = CALLER.set(of_gate)
         try:
-            twin = self._behind.engine.blocking
+            twin = self._behind.engine.blocking(asyncio.get_running_loop())
             return await _in_thread(self._signers.threads, partial(self._gates.admit, twin, request))
         finally:
             CALLER.reset(token)
@@ -423,14 +425,11 @@ def _fails_open(operation: str, error: ShinglefoldError) -> bool:
 
 def _engines_own(error: ShinglefoldError, caller: HttpCaller) -> Answer | None:
     """Return the engine's refusal that caused an error, if there is one."""
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in causes(error):
         if isinstance(cause, UpstreamFailure):
             return refusal(cause.status, str(cause))
-        status = getattr(cause, "status_code", None)
-        if isinstance(status, int) and status >= 400:
-            reply = next((one for one in reversed(caller.replies) if one.status == status), None)
-            if reply is not None:
-                return Answer(status, reply.content, _whole(reply))
-        cause = cause.__cause__
+        if status := refused_status(cause):
+            for reply in reversed(caller.replies):
+                if reply.status == status:
+                    return Answer(status, reply.content, _whole(reply))
     return None

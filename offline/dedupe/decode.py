@@ -2,10 +2,10 @@
 
 from base64 import b64decode, b64encode, urlsafe_b64decode
 from binascii import Error as NotBase64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,22 +60,14 @@ class SignatureLayout:
         return -(-self.size // 3) * 4
 
     def words(self, letters: bytes) -> Uint32s:
-        """Return the bits of supershingles that the keywords of documents have, uint32 (N, slots).
-
-        Raises:
-            InputError: these are not keywords of the scheme.
-        """
+        """Return the bits of keywords, uint32 (N, slots); raise ``InputError`` for another scheme's."""
         found = np.frombuffer(letters, np.uint8)
         if len(found) % (self.slots * self.letters):
             raise InputError("its supershingles are none that this version makes; sign it anew")
         return from_letters(found.reshape(-1, self.slots, self.letters), self.letters - HASHED)
 
     def signatures(self, encoded: bytes) -> Bytes:
-        """Return signatures from their base64, one after another: uint8 (N, size).
-
-        Raises:
-            InputError: these are not signatures of the scheme.
-        """
+        """Return signatures of base64, uint8 (N, size); raise ``InputError`` for another scheme's."""
         length = self.encoded
         try:
             # Three bytes are exactly four characters: signatures of such sizes are decoded in one call.
@@ -89,11 +81,7 @@ class SignatureLayout:
         return np.frombuffer(joined, np.uint8).reshape(-1, self.size)
 
     def check(self, made: Fingerprint) -> None:
-        """Check that a fingerprint can be compared with others of the scheme.
-
-        Raises:
-            InputError: it has a signature and no supershingles, or a part of another size than the scheme's.
-        """
+        """Raise ``InputError`` if a fingerprint can't be compared with others of the scheme."""
         if not made.signature:
             return
         if not made.supershingles:
@@ -186,12 +174,22 @@ class TaskAnswer:
         )
 
 
-def row_of(made: Fingerprint, layout: SignatureLayout, name: str | None, source: str, line: int) -> Row:
-    """Return a fingerprint as a row.
+def row_of(  # noqa: PLR0917 - where it was read
+    layout: SignatureLayout, parts: Mapping[str, Any], name: str | None, source: str, line: int, place: str
+) -> Row:
+    """Return a stored fingerprint as a row.
+
+    Args:
+        parts: of the fingerprint, none if there is none in ``place``.
 
     Raises:
-        InputError: see ``SignatureLayout.check``.
+        InputError: it is missing, or see ``SignatureLayout.check``.
+        OtherScheme: it is of another scheme.
     """
+    if not parts:
+        raise InputError(f"no fingerprint in its {place}: sign it, too")
+    made = Fingerprint.from_field(parts)
+    check_scheme(made.scheme, layout, source, line)
     layout.check(made)
     signature = b64encode(made.signature)
     letters = "".join(made.supershingles).encode() if made.signature else b""
@@ -200,11 +198,7 @@ def row_of(made: Fingerprint, layout: SignatureLayout, name: str | None, source:
 
 
 def split_facts(digest: str) -> tuple[str, int]:
-    """Return the digest of a text, and its facts as a number, 0 for none.
-
-    Raises:
-        InputError: they are no facts that this version makes.
-    """
+    """Return the digest of a text, and its facts as a number, 0 for none; else raise ``InputError``."""
     try:
         return text_digest(digest), facts_number(digest)
     except ValueError as error:
@@ -220,21 +214,13 @@ class OtherScheme(Exception):
 
 
 def check_scheme(found: str, layout: SignatureLayout, source: str, line: int) -> None:
-    """Check that a fingerprint is of the scheme.
-
-    Raises:
-        OtherScheme: it is not.
-    """
+    """Raise ``OtherScheme`` if a fingerprint is not of the scheme."""
     if found != layout.scheme:
         raise OtherScheme(source, line, found)
 
 
 def block_of(layout: SignatureLayout, rows: Sequence[Row]) -> FingerprintBlock:
-    """Return rows as a block.
-
-    Raises:
-        InputError: a part is not what the scheme makes.
-    """
+    """Return rows as a block; raise ``InputError`` if a part is not what the scheme makes."""
     facts = np.array([row.facts for row in rows], np.uint64)
     return decoded_block(
         layout,

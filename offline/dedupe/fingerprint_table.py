@@ -5,12 +5,12 @@ Rows are appended block by block, and mapped into memory where they are read.
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import xxhash
@@ -25,32 +25,11 @@ from shinglefold.sketch.verification import Texts, Words
 _BUFFER = 1 << 20
 
 
-class ColumnStore:
-    """The temporary files of one run, without names, so that they end with the process."""
-
-    def __init__(self) -> None:
-        self._files: list[IO[bytes]] = []
-
-    def new_file(self) -> IO[bytes]:
-        """Return an empty file to read and write."""
-        file = tempfile.TemporaryFile(buffering=_BUFFER)  # noqa: SIM115 - closed by close()
-        self._files.append(file)
-        return file
-
-    def close(self) -> None:
-        """Delete all files."""
-        for file in self._files:
-            # Closing writes the buffer, which fails on a full disk.
-            with suppress(OSError):
-                file.close()
-        self._files.clear()
-
-
 class MappedColumn:
-    """Rows of ``width`` values of one type; if the width is 0, rows are single values."""
+    """Rows of ``width`` values of one type in a temporary file without a name; with width 0 single values."""
 
-    def __init__(self, store: ColumnStore, dtype: DTypeLike, width: int = 0) -> None:
-        self._file = store.new_file()
+    def __init__(self, files: ExitStack, dtype: DTypeLike, width: int = 0) -> None:
+        self._file = files.enter_context(tempfile.TemporaryFile(buffering=_BUFFER))  # noqa: SIM115
         self._dtype = np.dtype(dtype)
         self._width = width
         self._size = 0
@@ -90,9 +69,9 @@ class MappedColumn:
 class Blobs:
     """Byte strings of any length: one column has the bytes, another one the end of each string."""
 
-    def __init__(self, store: ColumnStore) -> None:
-        self._bytes = MappedColumn(store, np.uint8)
-        self._ends = MappedColumn(store, np.int64)
+    def __init__(self, files: ExitStack) -> None:
+        self._bytes = MappedColumn(files, np.uint8)
+        self._ends = MappedColumn(files, np.int64)
 
     def append(self, data: bytes, sizes: Int64s) -> None:
         """Add pieces of this many bytes each, one after another in ``data``."""
@@ -108,24 +87,19 @@ class Blobs:
         bounds: Int64s = np.concatenate((np.zeros(1, np.int64), self._ends.mapped()))
         return Words(self._bytes.mapped().view(np.uint32), bounds // 4)
 
-    def reader(self) -> "Pieces":
-        """Return a fast reader of pieces by number."""
-        return Pieces(self._bytes.mapped().data, self._ends.mapped())
+    def reader(self) -> "Reader":
+        """Return a fast function that returns pieces by number, from mapped files."""
+        data, all_ends = self._bytes.mapped().data, self._ends.mapped()
+
+        def read(numbers: NDArray[np.integer]) -> list[bytes]:
+            begins = np.where(numbers > 0, all_ends[numbers - 1], 0).tolist()
+            ends = all_ends[numbers].tolist()
+            return [data[begin:end].tobytes() for begin, end in zip(begins, ends, strict=True)]
+
+        return read
 
 
-class Pieces:
-    """Reads pieces of bytes by number from mapped files."""
-
-    def __init__(self, data: memoryview, ends: Int64s) -> None:
-        self._data = data
-        self._ends = ends
-
-    def of(self, numbers: Int64s) -> list[bytes]:
-        """Return the pieces with these numbers."""
-        data = self._data
-        begins = np.where(numbers > 0, self._ends[numbers - 1], 0).tolist()
-        ends = self._ends[numbers].tolist()
-        return [data[begin:end].tobytes() for begin, end in zip(begins, ends, strict=True)]
+Reader = Callable[[NDArray[np.integer]], list[bytes]]
 
 
 #: The bytes of a digest; then the flags of documents with a signature, and of those with a digest.
@@ -210,32 +184,34 @@ class FingerprintTable:
     """
 
     def __init__(self, scheme: Scheme, whole: bool) -> None:
-        sketch, store = scheme.sketch, ColumnStore()
+        sketch, files = scheme.sketch, ExitStack()
         self.scheme = scheme
-        self.store = store
+        self._files = files
         self.whole = whole
         slots = sketch.values // sketch.group_size if whole else sketch.groups
-        self.words = MappedColumn(store, np.uint64 if whole else np.uint32, slots)
-        self.signatures = MappedColumn(store, np.uint8, packed_size(sketch.values, sketch.bits))
-        self.shingles = MappedColumn(store, np.int64)
-        self.digests = MappedColumn(store, np.uint8, DIGEST)
-        self.flags = MappedColumn(store, np.uint8)
-        self.ids = Blobs(store)
-        self.id_hashes = MappedColumn(store, np.uint64)
+        self.words = MappedColumn(files, np.uint64 if whole else np.uint32, slots)
+        self.signatures = MappedColumn(files, np.uint8, packed_size(sketch.values, sketch.bits))
+        self.shingles = MappedColumn(files, np.int64)
+        self.digests = MappedColumn(files, np.uint8, DIGEST)
+        self.flags = MappedColumn(files, np.uint8)
+        self.ids = Blobs(files)
+        self.id_hashes = MappedColumn(files, np.uint64)
         self.failures = Failures()
-        self._places = MappedColumn(store, np.int64, 2)
+        self._places = MappedColumn(files, np.int64, 2)
         self._sources: list[str] = []
-        self._written, self._canonical = Blobs(store), Blobs(store)
-        self._facts, self._has_facts = MappedColumn(store, np.uint64), False
-        self._shown = Blobs(store)
-        self._shown_reader: Pieces | None = None
+        self._written, self._canonical = Blobs(files), Blobs(files)
+        self._facts, self._has_facts = MappedColumn(files, np.uint64), False
+        self._shown = Blobs(files)
+        self._shown_reader: Reader | None = None
 
     def __len__(self) -> int:
         return len(self.flags)
 
     def close(self) -> None:
         """Delete the files."""
-        self.store.close()
+        # Closing writes the buffers, which fails on a full disk.
+        with suppress(OSError):
+            self._files.close()
 
     def add(self, block: FingerprintBlock) -> None:
         """Add documents."""
@@ -277,7 +253,7 @@ class FingerprintTable:
         if self._shown_reader is None:
             # Kept, because opening one takes longer than reading a group.
             self._shown_reader = self._shown.reader()
-        return [json.loads(one) for one in self._shown_reader.of(documents.astype(np.int64))]
+        return [json.loads(one) for one in self._shown_reader(documents.astype(np.int64))]
 
     def with_scheme(self, scheme: Scheme) -> "FingerprintTable":
         """Return the same documents with another decision."""
@@ -317,24 +293,14 @@ def _id_hashes(block: FingerprintBlock) -> Uint64s:
     return hashes
 
 
-@dataclass(slots=True)
 class DocumentNames:
     """The names of documents: their ids, or source and line if they have none.
 
-    A document with the id of an earlier one is named by id, source and line.
-
-    Args:
-        repeated: the documents with the id of an earlier one, int64, ascending.
+    A document with the id of an earlier one, as ``repeated`` has them, is named by id, source and line.
     """
 
-    table: FingerprintTable
-    repeated: Int64s
-    _ids: Any = field(init=False)
-    _also: frozenset[int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._ids = self.table.ids.reader()
-        self._also = frozenset(self.repeated.tolist())
+    def __init__(self, table: FingerprintTable, ids: Reader, repeated: set[int]) -> None:
+        self._table, self._ids, self.repeated = table, ids, repeated
 
     def __getitem__(self, document: int) -> str:
         return self.many(np.array([document]))[0]
@@ -342,12 +308,12 @@ class DocumentNames:
     def many(self, documents: NDArray[np.integer]) -> list[str]:
         """Return the names of several documents."""
         documents = documents.astype(np.int64)
-        found = [raw.decode("utf-8", "surrogatepass") for raw in self._ids.of(documents)]
+        found = [raw.decode("utf-8", "surrogatepass") for raw in self._ids(documents)]
         for row, document in enumerate(documents.tolist()):
             if not found[row]:
-                found[row] = self.table.place(document)
-            if document in self._also:
-                found[row] = f"{found[row]} ({self.table.place(document)})"
+                found[row] = self._table.place(document)
+            if document in self.repeated:
+                found[row] = f"{found[row]} ({self._table.place(document)})"
         return found
 
     def of_each(self, groups: Iterable[Int64s]) -> Iterator[tuple[Int64s, list[str]]]:
@@ -394,17 +360,17 @@ def equal_keys(keys: Uint64s) -> tuple[Int64s, Int64s]:
 
 def names_of(table: FingerprintTable) -> DocumentNames:
     """Return the names of the documents."""
-    rows, firsts = equal_keys(table.id_hashes.mapped())
-    found: list[int] = []
+    (rows, firsts), ids = equal_keys(table.id_hashes.mapped()), table.ids.reader()
+    repeated: set[int] = set()
     seen: set[bytes] = set()
     # Ids with equal hashes may still differ.
-    for row, first, name in zip(rows.tolist(), firsts.tolist(), table.ids.reader().of(rows), strict=True):
+    for row, first, name in zip(rows.tolist(), firsts.tolist(), ids(rows), strict=True):
         if row == first:
             seen.clear()
         if name in seen:
-            found.append(row)
+            repeated.add(row)
         seen.add(name)
-    return DocumentNames(table, np.array(sorted(found), np.int64))
+    return DocumentNames(table, ids, repeated)
 
 
 class Duplicates:

@@ -3,7 +3,7 @@
 A pair is listed once: in the first slot in which its two documents share a supershingle.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from math import comb
 from typing import Literal
@@ -40,62 +40,32 @@ _TOGETHER, _SLOTS = 1 << 16, 8
 _A_PAIR = 72
 
 
-class PairList:
-    """Pairs in memory, up to a limit.
-
-    Args:
-        memory: the most bytes that the pairs may take.
-    """
-
-    def __init__(self, memory: int) -> None:
-        self._most = memory // _A_PAIR
-        self._blocks: list[Rows] = [np.zeros(0, PAIR)]
-        self._count = 0
-
-    def add(self, rows: Rows) -> None:
-        """Add pairs.
-
-        Raises:
-            ConfigError: there are more than memory holds.
-        """
-        self._count += len(rows)
-        if self._count > self._most:
-            raise ConfigError(
-                f"there are more than {self._most:,} pairs, which is what --memory holds: give more memory, "
-                "or a smaller --most-shared, or group files with Spark: "
-                "python -m shinglefold.cli.spark groups"
-            )
-        self._blocks.append(rows)
-
-    def whole(self) -> Rows:
-        """Return all pairs, and empty the list."""
-        rows = np.concatenate(self._blocks)
-        self._blocks.clear()
-        return rows
-
-
 def all_pairs(
     table: FingerprintTable,
     duplicates: Duplicates,
     options: LinkOptions,
     monitor: RunMonitor,
 ) -> tuple[Rows, Skipped]:
-    """Return all pairs, unsorted, and what was not compared.
+    """Return all pairs, unsorted, and what was not compared; raise ``ConfigError`` beyond the memory."""
+    copies = _PairCopies(duplicates, options.limit(len(table)))
+    blocks, count, most = [np.zeros(0, PAIR)], 0, options.memory // _A_PAIR
 
-    Raises:
-        ConfigError: there are more pairs than memory holds.
-    """
-    found, copies = PairList(options.memory), _PairCopies(duplicates, options.limit(len(table)))
-    for rows in copies.of_equal_texts():
-        found.add(rows)
+    def keep(found: Iterable[Rows]) -> None:
+        nonlocal count
+        for rows in found:
+            count += len(rows)
+            if count > most:
+                raise ConfigError(
+                    f"there are more than {most:,} pairs, which is what --memory holds: give more memory, "
+                    "or a smaller --most-shared, or group files with Spark: "
+                    "python -m shinglefold.cli.spark groups"
+                )
+            blocks.append(rows)
 
-    def add(rows: Rows) -> None:
-        for expanded in copies.of_pairs(rows):
-            found.add(expanded)
-
-    skipped = _Search(table, duplicates, options, monitor, add).run()
+    keep(copies.of_equal_texts())
+    skipped = _Search(table, duplicates, options, monitor, lambda rows: keep(copies.of_pairs(rows))).run()
     skipped.copies = copies.left_out
-    return found.whole(), skipped
+    return np.concatenate(blocks), skipped
 
 
 class _Search:

@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from shinglefold.documents import split_path
 from shinglefold.errors import InputError
-from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.read import format_of
 from shinglefold.ingest.readers.record import ReadOptions
 from shinglefold.ingest.readers.streams import Line
 from shinglefold.model.stored_fingerprint import stored_parts
-from shinglefold.model.values import Fingerprint
 from shinglefold.offline.dedupe.decode import (
     DOTS,
     OtherScheme,
@@ -32,7 +30,16 @@ from shinglefold.offline.dedupe.decode import (
 )
 from shinglefold.offline.dedupe.fingerprint_table import FingerprintBlock
 from shinglefold.offline.sign.parquet_file import parquet_file, text_buffers
-from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task, is_parquet, read_lines, tasks
+from shinglefold.offline.sign.tasks import (
+    ByteRange,
+    LineRange,
+    RowGroup,
+    Task,
+    is_parquet,
+    read_lines,
+    record_of,
+    tasks,
+)
 from shinglefold.sketch.sketcher import LENGTH
 
 
@@ -130,17 +137,13 @@ class SignedReader:
 
     def _anew(self, line: Line, source: str, encoding: str) -> Row | None:
         """Parse a line of any form that readers accept, and return its row; None for a blank line."""
-        if not line.raw.strip() and not line.reason:
+        record = record_of(line, source, replace(self.options, encoding=encoding))
+        if record is None:
             return None
-        record = parse_line(line, source, replace(self.options, encoding=encoding))
         if record.document is None:
             raise InputError(record.reason)
-        parts = stored_parts(record.document, self.field)
-        if not parts:
-            raise InputError(f"no fingerprint in its field [{self.field}]: sign it, too")
-        made = Fingerprint.from_field(parts)
-        check_scheme(made.scheme, self.layout, source, line.number)
-        return row_of(made, self.layout, record.document.get("_id"), source, line.number)
+        parts, name = stored_parts(record.document, self.field), record.document.get("_id")
+        return row_of(self.layout, parts, name, source, line.number, f"field [{self.field}]")
 
 
 def is_signed(source: str, field: str, options: ReadOptions) -> bool | None:
@@ -154,11 +157,11 @@ def is_signed(source: str, field: str, options: ReadOptions) -> bool | None:
         assert not isinstance(task, RowGroup)
         read = read_lines(task, options.max_bytes)
         for line in read.lines:
-            record = parse_line(line, source, replace(options, encoding=read.encoding))
-            if record.document is not None:
+            record = record_of(line, source, replace(options, encoding=read.encoding))
+            if record is not None and record.document is not None:
                 return "scheme" in stored_parts(record.document, field)
             # A line that is not a document makes the file an unsigned one.
-            signed = False if line.raw.strip() or line.reason else signed
+            signed = signed if record is None else False
     return signed
 
 
@@ -215,8 +218,8 @@ def read_rows(layout: SignatureLayout, field: str, id_field: str, task: RowGroup
     for batch in file.iter_batches(_ROWS, row_groups=[task.number], columns=[*wanted, head]):
         block = None
         if "." not in field:
-            # A batch with a damaged part is read row by row.
-            with suppress(InputError):
+            # A batch with a damaged part, or of other types, is read row by row.
+            with suppress(InputError, ValueError, NotImplementedError):
                 block = _whole(layout, batch, wanted, head, task.source, number)
         if block is None:
             blocks += _row_by_row(layout, field, batch, wanted, task.source, number, left_out)
@@ -232,14 +235,12 @@ def _row_by_row(  # noqa: PLR0917
 ) -> list[FingerprintBlock]:  # fmt: skip
     rows: list[Row] = []
     for number, row in enumerate(batch.to_pylist(), first):
-        name = row.get(wanted[0]) if wanted else None
+        given = row.get(wanted[0]) if wanted else None
+        name = None if given is None else str(given)
         try:
-            parts = stored_parts(row, field)
-            if not parts:
-                raise InputError(f"no fingerprint in its column [{field}]: sign it, too")
-            made = Fingerprint.from_field(parts)
-            check_scheme(made.scheme, layout, source, number)
-            rows.append(row_of(made, layout, None if name is None else str(name), source, number))
+            if isinstance(given, bytes | list | dict):
+                raise InputError(f"the id in [{wanted[0]}] must be text or a whole number, not {given!r:.80}")
+            rows.append(row_of(layout, stored_parts(row, field), name, source, number, f"column [{field}]"))
         except InputError as error:
             left_out.append((source, number, str(error)))
     return sound_blocks(layout, rows, left_out)
@@ -257,7 +258,10 @@ def _whole(  # noqa: PLR0917
     parts = {field.name: column.field(number) for number, field in enumerate(column.type)}
     if not {"scheme", "shingles", "digest", "supershingles", "signature"} <= parts.keys():
         return None
-    if any(parts[name].null_count for name in ("scheme", "shingles", "digest")):
+    listed = pa.types.is_list(parts["supershingles"].type) or pa.types.is_large_list(
+        parts["supershingles"].type
+    )
+    if not listed or any(parts[name].null_count for name in ("scheme", "shingles", "digest")):
         return None
     for found in parts["scheme"].unique().to_pylist():
         check_scheme(found, layout, source, first)

@@ -13,7 +13,7 @@ from shinglefold.documents import values_at
 from shinglefold.errors import ConfigError, shorten
 from shinglefold.ingest.field_statistics import FieldWatch
 from shinglefold.ingest.fingerprinter import FingerprintArrays
-from shinglefold.ingest.readers.jsonl import WHOLE, parse_line
+from shinglefold.ingest.readers.jsonl import WHOLE
 from shinglefold.ingest.readers.read import format_of, read
 from shinglefold.ingest.readers.record import ReadOptions, Record
 from shinglefold.ingest.writing.dead_letters import is_bare_letter
@@ -35,13 +35,13 @@ from shinglefold.offline.sign.tasks import (
     Task,
     known_size,
     read_lines,
+    record_of,
     record_tasks,
     source_tasks,
 )
 
 #: The most values of a field that are shown.
 _VALUES = 20
-_BOM = b"\xef\xbb\xbf"
 
 
 class TextReader:
@@ -92,10 +92,7 @@ class TextReader:
     def _records(self, found: LineRange) -> Iterator[Record]:
         options = replace(self.options, encoding=found.encoding)
         yield from found.refused
-        for line in found.lines:
-            raw = line.raw.removeprefix(_BOM) if found.encoding == "utf-8" else line.raw
-            if raw.strip() or line.reason:
-                yield parse_line(line._replace(raw=raw), line.file or found.source, options)
+        yield from filter(None, (record_of(line, found.source, options) for line in found.lines))
 
     def _kept(self, made: FingerprintArrays, lines: Sequence[ParsedLine]) -> Iterator[bytes]:
         """Yield the fields of documents that are shown, and the language they were read in."""

@@ -1,6 +1,5 @@
 """Signs row groups of Parquet files, and writes Parquet: columns and fingerprints, by pyarrow."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from io import BytesIO
@@ -8,16 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from shinglefold.documents import MISSING, get, split_path
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest.readers.record import Record, to_document
 from shinglefold.model.stored_fingerprint import overwrite_refusal, without_fingerprint
-from shinglefold.offline.sign.parquet_file import check_types, common, parquet_file, pyarrow_module, rows_of
-from shinglefold.offline.sign.run_journal import RunJournal, State
+from shinglefold.offline.sign.parquet_file import check_types, parquet_file, pyarrow_module, rows_of
 from shinglefold.offline.sign.signer import ParsedLine, Signer, SignOptions, SignTally
 from shinglefold.offline.sign.tasks import RowGroup, is_parquet
-from shinglefold.runtime.durable_files import sync_folder
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -29,26 +27,28 @@ _Row = dict[str, Any]
 
 def sign_rows(signer: Signer, task: RowGroup, path: str, tally: SignTally, *, as_parquet: bool) -> int:
     """Write the rows of a row group with their fingerprints and return the bytes written."""
-    file = parquet_file(task.source)
+    file, pa = parquet_file(task.source), pyarrow_module()
     read = _read(file.schema_arrow, signer, as_parquet=as_parquet)
     batches = file.iter_batches(_ROWS, row_groups=[task.number])
     number = task.first
     with open(path, "wb") as part:
-        sink = _ParquetTable(part) if as_parquet else None
+        tables: list[Any] = []
         for batch in batches:
             rows = rows_of(batch.select(read))
             plain = list(_documents(signer, task, rows, number, tally))
             made = signer.signed([one for _, one in plain], tally)
             places = {id(one): place for place, one in plain}
-            if sink is None:
+            if as_parquet:
+                kept = [(places[id(one)], one, fingerprint) for one, fingerprint in made]
+                tables.append(_table(signer, pa.Table.from_batches([batch]), kept, tally))
+            else:
                 for one, fingerprint in made:
                     part.writelines(signer.line_of(one, fingerprint, tally))
-            else:
-                kept = [(places[id(one)], one, fingerprint) for one, fingerprint in made]
-                sink.add(signer, batch, kept, tally)
             number += batch.num_rows
-        if sink is not None:
-            sink.close(signer, file.schema_arrow)
+        if as_parquet:
+            # A part without rows has the columns, too.
+            tables = tables or [_table(signer, file.schema_arrow.empty_table(), (), tally)]
+            _written(part, pa.concat_tables(tables))
     return Path(path).stat().st_size
 
 
@@ -141,101 +141,25 @@ def check_tables(sources: Sequence[str], options: SignOptions, *, as_parquet: bo
     )
 
 
-class _ParquetTable:
-    """A part with the columns of its source and the fingerprints."""
-
-    def __init__(self, part: Any) -> None:  # noqa: ANN401 - a file
-        self._part = part
-        self._batches: list[Any] = []
-
-    def add(
-        self,
-        signer: Signer,
-        batch: Any,  # noqa: ANN401 - pyarrow's
-        kept: Sequence[tuple[int, ParsedLine, bytes]],
-        tally: SignTally,
-    ) -> None:
-        """Add the rows that have a fingerprint."""
-        pa = pyarrow_module()
-        target = signer.options.target
-        if signer.options.only_ids:
-            kept = [one for one in kept if signer.has_id(one[1], tally)]
-            ids = [one.document["_id"] for _, one, _ in kept]
-            table = _ids(ids, [msgspec.json.decode(made) for _, _, made in kept], target)
-        else:
-            # The type is named because an empty list has none.
-            places = pa.array([place for place, _, _ in kept], pa.int64())
-            table = pa.Table.from_batches([batch]).take(places)
-            table = _with(table, [msgspec.json.decode(made) for _, _, made in kept], target)
-        tally.signed += len(kept)
-        self._batches.append(table)
-
-    def close(self, signer: Signer, schema: Any) -> None:  # noqa: ANN401 - pyarrow's
-        """Write the part; a part without rows also has the columns."""
-        pa = pyarrow_module()
-        target = signer.options.target
-        if not self._batches and signer.options.only_ids:
-            self._batches.append(_ids([], [], target))
-        elif not self._batches:
-            self._batches.append(_with(schema.empty_table(), [], target))
-        _written(self._part, pa.concat_tables(self._batches))
-
-
-class ParquetSink:
-    """Keeps parts as files until all are made, then joins them to one file with a row group for each."""
-
-    suffix = ".parquet"
-    place = None
-
-    def __init__(self, journal: RunJournal) -> None:
-        self._journal = journal
-        self._parts: list[Path] = []
-        self._fresh: list[Path] = []
-
-    def resume(self, state: State | None) -> None:
-        """Remove the parts made after the last entry of the journal.
-
-        Raises:
-            InputError: an earlier part is missing.
-        """
-        count = state["tasks"] if state else 0
-        self._parts = [self._journal.folder / f"part-{number:08}{self.suffix}" for number in range(count)]
-        if missing := next((part for part in self._parts if not part.exists()), None):
-            raise InputError(f"{missing} is missing, which the journal has: begin anew with --restart")
-        for part in set(self._journal.folder.glob(f"part-*{self.suffix}*")) - set(self._parts):
-            part.unlink()
-
-    def take(self, part: Path, tally: SignTally) -> None:
-        """Add a part, which stays a file until ``finish``."""
-        self._parts.append(part)
-        self._fresh.append(part)
-
-    def sync(self) -> int:
-        """Sync the new parts to the disk; return 0, because the journal needs no sizes of parts."""
-        for part in self._fresh:
-            _sync(part)
-        sync_folder(self._journal.folder)
-        self._fresh = []
-        return 0
-
-    def finish(self) -> None:
-        """Join the parts to one file and give it its name."""
-        whole = self._journal.folder / "output"
-        schema = common([parquet_file(str(part)).schema_arrow for part in self._parts])
-        with _writer(whole, schema) as writer:
-            for part in self._parts:
-                writer.write_table(parquet_file(str(part)).read().select(schema.names).cast(schema))
-        _sync(whole)
-        self._journal.name(whole)
-
-    def discard(self) -> None:
-        """Remove the parts."""
-        self._journal.remove()
-
-
-def _sync(file: Path) -> None:
-    with file.open("rb") as opened:
-        os.fsync(opened.fileno())
+def _table(
+    signer: Signer,
+    rows: Any,  # noqa: ANN401 - a table
+    kept: Sequence[tuple[int, ParsedLine, bytes]],
+    tally: SignTally,
+) -> Any:  # noqa: ANN401 - a table
+    """Return the rows that have a fingerprint, with all columns or only the id, and the fingerprint."""
+    pa = pyarrow_module()
+    target = signer.options.target
+    if signer.options.only_ids:
+        kept = [one for one in kept if signer.has_id(one[1], tally)]
+        rows = pa.table({"_id": pa.array([one.document["_id"] for _, one, _ in kept], pa.string())})
+    else:
+        # Arrow takes no rows by number out of views of texts, so that runs of rows are cut out.
+        places = np.array([place for place, _, _ in kept], np.int64)
+        runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+        rows = pa.concat_tables([rows.slice(run[0] if len(run) else 0, len(run)) for run in runs])
+    tally.signed += len(kept)
+    return _with(rows, [msgspec.json.decode(made) for _, _, made in kept], target)
 
 
 def _ids(ids: Sequence[str], prints: Sequence[Any], target: str) -> Any:  # noqa: ANN401 - a table
@@ -262,10 +186,11 @@ def print_type(pa: "ModuleType") -> Any:  # noqa: ANN401 - a type
 
 
 def _written(part: Any, table: Any) -> None:  # noqa: ANN401 - pyarrow's
-    writer = _writer(part, table.schema)
+    writer = parquet_writer(part, table.schema)
     writer.write_table(table)
     writer.close()
 
 
-def _writer(place: Any, schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
+def parquet_writer(place: Any, schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
+    """Return a writer of tables, compressed as all are."""
     return pyarrow_module().parquet.ParquetWriter(place, schema, compression="zstd")

@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-def row_counts(source: str) -> list[int]:
-    """Return the number of rows of each row group.
-
-    Raises:
-        MissingExtra: pyarrow is not installed.
-        InputError: the source is not a Parquet file.
-    """
-    metadata = parquet_file(source).metadata
-    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
-
-
 def parquet_file(source: str) -> Any:  # noqa: ANN401 - pyarrow's
     """Open a Parquet file.
 
@@ -45,11 +34,7 @@ def parquet_file(source: str) -> Any:  # noqa: ANN401 - pyarrow's
 
 
 def pyarrow_module() -> "ModuleType":
-    """Return the module ``pyarrow``.
-
-    Raises:
-        MissingExtra: it is not installed.
-    """
+    """Return the module ``pyarrow``; raise ``MissingExtra`` if it is not installed."""
     try:
         import_module("pyarrow.parquet")
     except ImportError as error:
@@ -58,12 +43,18 @@ def pyarrow_module() -> "ModuleType":
 
 
 def text_buffers(column: Any) -> tuple[Bytes, Int64s]:  # noqa: ANN401 - pyarrow's
-    """Return the bytes of a column of texts or bytes, one after another, and the size of each row."""
+    """Return the bytes of a column of texts or bytes, one after another, and the size of each row.
+
+    Raises:
+        ValueError: Arrow stores the column in another form, such as that of a dictionary.
+    """
     import pyarrow as pa
 
+    large = column.type in (pa.large_string(), pa.large_binary())
+    if not large and column.type not in (pa.string(), pa.binary()):
+        raise ValueError(f"the bytes of {column.type} are not one after another")
     if not len(column):
         return np.zeros(0, np.uint8), np.zeros(0, np.int64)
-    large = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
     _, ends, data = column.buffers()
     bounds = np.frombuffer(ends, np.int64 if large else np.int32)
     bounds = bounds[column.offset : column.offset + len(column) + 1].astype(np.int64)
@@ -222,11 +213,7 @@ def _period(nanoseconds: int) -> str:
 
 
 def encode_special(value: Any) -> str:  # noqa: ANN401 - anything
-    """Encode a value that msgspec does not know, such as the times of pandas within lists.
-
-    Raises:
-        TypeError: JSON can't hold it.
-    """
+    """Encode what msgspec does not know, such as the times of pandas; ``TypeError`` if JSON can't."""
     if hasattr(value, "isoformat"):
         return str(value.isoformat())
     raise TypeError(f"a {type(value).__name__} is nothing that JSON can hold")

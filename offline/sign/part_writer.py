@@ -5,11 +5,12 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from shinglefold.errors import InputError, is_full, reason_of
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.worker_pool import MOST_DEATHS, WorkerProcess, answers_one_by_one
+from shinglefold.offline.sign.parquet_file import common, parquet_file
 from shinglefold.offline.sign.run_journal import OUTPUT, RunJournal, State, is_named
 from shinglefold.offline.sign.signer import Signer, SignOptions, SignTally
 from shinglefold.offline.sign.tasks import ByteRange, LineRange, RowGroup, Task, read_lines
@@ -147,11 +148,7 @@ def write(pieces: Pieces, path: str, at: int | None = None) -> None:
 
 
 def line_by_line(options: SignOptions, parquet: bool, worker: WorkerProcess, request: PartTask) -> SignTally:
-    """Sign a task that killed a worker again, line by line, so that only the lines that kill it fail.
-
-    Raises:
-        InputError: the task is a row group, which has no lines.
-    """
+    """Sign a task that killed a worker again, line by line, so that only the lines that kill it fail."""
     task = request.task
     if isinstance(task, RowGroup):
         raise InputError(
@@ -202,44 +199,39 @@ def _add(whole: SignTally, one: SignTally) -> None:
     whole.unwritten = whole.unwritten or one.unwritten
 
 
-class Sink(Protocol):
-    """Takes parts in order."""
+class Sink:
+    """Takes parts in order; ``suffix``: of the files of parts."""
 
-    suffix: str
+    suffix = ".tmp"
 
     @property
     def place(self) -> OutputPosition | None:
         """Where the worker writes the next part; None if parts are files."""
-        ...
+        return None
 
     def resume(self, state: State | None) -> None:
-        """Discard the output after the last entry of the journal."""
-        ...
+        """Discard output after the journal's last entry; raise ``InputError`` if noted output is missing."""
 
     def take(self, part: Path, tally: SignTally) -> None:
         """Append a part: a file, which is then removed, or bytes that are already at their position."""
-        ...
+        raise NotImplementedError
 
     def sync(self) -> int:
-        """Sync everything to the disk and return the bytes of the output."""
-        ...
+        """Sync everything to the disk and return the bytes of the output, 0 if no run resumes it."""
+        return 0
 
     def finish(self) -> None:
         """Publish the complete output."""
-        ...
 
     def discard(self) -> None:
         """Remove the output, as no document was signed."""
-        ...
 
 
-class FileSink:
+class FileSink(Sink):
     """Joins JSON lines in a file that gets its name once it is complete.
 
     Workers write their parts into it, so that no byte is copied. Half-written parts are beyond ``_end``.
     """
-
-    suffix = ".tmp"
 
     def __init__(self, journal: RunJournal) -> None:
         self._journal = journal
@@ -249,15 +241,11 @@ class FileSink:
 
     @property
     def place(self) -> OutputPosition:
-        """The end of the parts taken."""
+        """Return the end of the parts taken."""
         return OutputPosition(str(self._path), self._end)
 
     def resume(self, state: State | None) -> None:
-        """Cut off the output after the last entry of the journal.
-
-        Raises:
-            InputError: the file is shorter than the journal says.
-        """
+        """Cut off the output after the last entry of the journal."""
         noted = state["bytes"] if state else 0
         if is_named(self._journal.target):
             # The run was killed after the rename: complete it again.
@@ -271,7 +259,7 @@ class FileSink:
         self._end = noted
 
     def take(self, part: Path, tally: SignTally) -> None:
-        """Append a part that is a file, or count the bytes of a part that was written at its position."""
+        """Append a part that is a file, or count the bytes of one that was written at its position."""
         assert self._file is not None
         if not tally.placed:
             self._file.seek(self._end)
@@ -302,22 +290,16 @@ class FileSink:
         self._journal.remove()
 
 
-class StreamSink:
+class StreamSink(Sink):
     """Writes parts to a stream, which cannot be resumed.
 
     An interrupt ends a write only while the reader reads nothing, so lines that it reads stay complete.
     """
 
-    suffix = ".tmp"
-    place = None
-
     def __init__(self, stream: IO[bytes], interrupts: Interrupts) -> None:
         self._stream = stream
         self._interrupts = interrupts
         self._moved = 0
-
-    def resume(self, state: State | None) -> None:
-        """Do nothing: a stream always begins with the first part."""
 
     def take(self, part: Path, tally: SignTally) -> None:
         """Write a part."""
@@ -328,12 +310,56 @@ class StreamSink:
             self._stream.flush()
         part.unlink()
 
+
+class ParquetSink(Sink):
+    """Keeps parts as files until all are made, then joins them to one file with a row group for each."""
+
+    suffix = ".parquet"
+
+    def __init__(self, journal: RunJournal) -> None:
+        self._journal = journal
+        self._parts: list[Path] = []
+        self._fresh: list[Path] = []
+
+    def resume(self, state: State | None) -> None:
+        """Remove the parts made after the last entry of the journal."""
+        count = state["tasks"] if state else 0
+        self._parts = [self._journal.folder / f"part-{number:08}{self.suffix}" for number in range(count)]
+        if missing := next((part for part in self._parts if not part.exists()), None):
+            raise InputError(f"{missing} is missing, which the journal has: begin anew with --restart")
+        for part in set(self._journal.folder.glob(f"part-*{self.suffix}*")) - set(self._parts):
+            part.unlink()
+
+    def take(self, part: Path, tally: SignTally) -> None:
+        """Add a part, which stays a file until ``finish``."""
+        self._parts.append(part)
+        self._fresh.append(part)
+
     def sync(self) -> int:
-        """Return 0: nothing can be resumed."""
+        """Sync the new parts; return 0, because the journal needs no sizes of parts."""
+        for part in self._fresh:
+            _sync(part)
+        sync_folder(self._journal.folder)
+        self._fresh = []
         return 0
 
     def finish(self) -> None:
-        """Do nothing: the stream has all parts."""
+        """Join the parts to one file and give it its name."""
+        from shinglefold.offline.sign.parquet import parquet_writer
+
+        whole = self._journal.folder / OUTPUT
+        schema = common([parquet_file(str(part)).schema_arrow for part in self._parts])
+        with parquet_writer(whole, schema) as writer:
+            for part in self._parts:
+                writer.write_table(parquet_file(str(part)).read().select(schema.names).cast(schema))
+        _sync(whole)
+        self._journal.name(whole)
 
     def discard(self) -> None:
-        """Do nothing: a stream can't be removed."""
+        """Remove the parts."""
+        self._journal.remove()
+
+
+def _sync(file: Path) -> None:
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())

@@ -2,12 +2,11 @@
 
 import os
 import tempfile
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from itertools import count, islice
+from itertools import count, islice, tee
 from pathlib import Path
 from time import perf_counter
 from typing import IO, Any
@@ -28,6 +27,7 @@ from shinglefold.ingest.writing.worker_pool import (
 from shinglefold.offline.sign.part_writer import (
     FileSink,
     OutputPosition,
+    ParquetSink,
     PartTask,
     PartWriter,
     Sink,
@@ -119,11 +119,7 @@ class RunStats:
         }
 
     def keep(self, task: Task, tally: SignTally) -> None:
-        """Write the failed documents of a task to the dead letters.
-
-        Raises:
-            OutputError: they can't be written.
-        """
+        """Write the failed documents of a task to the dead letters."""
         before = self.lines if task.source == self.source else 0
         for stage, reason, record in tally.refused:
             self.letters.write(stage, reason, replace(record, line=record.line + before))
@@ -209,11 +205,10 @@ def sign(job: SignJob, progress: Callable[[RunStats], None] | None = None) -> Si
         letters.check()
         stats, interrupts = RunStats(letters), Interrupts()
         sink, journal, folder = _open_sink(job, interrupts, stack)
-        if journal is not None and (state := journal.open(job.restart)) is not None:
+        state = journal.open(job.restart) if journal is not None else None
+        if state is not None:
             stats.take_over(state)
-            sink.resume(state)
-        else:
-            sink.resume(None)
+        sink.resume(state)
         stack.enter_context(interrupts)
         run = _Signing(job, found, stats, sink, journal, folder, interrupts, progress)
         stopped = run.all_tasks()
@@ -233,8 +228,6 @@ def _open_sink(
         return StreamSink(job.target, interrupts), None, folder
     journal = stack.enter_context(closing(RunJournal(job.target, job.identity)))
     if job.parquet:
-        from shinglefold.offline.sign.parquet import ParquetSink
-
         return ParquetSink(journal), journal, journal.folder
     return FileSink(journal), journal, journal.folder
 
@@ -280,7 +273,7 @@ class _Signing:
                     self.sink.take(Path(request.path), tally)
             self.stats.count(request.task, tally)
             if self.journal is not None and self.journal.due:
-                self.found.check_files()
+                self.found.check(folders=False)
                 self._note()
             if self.progress is not None:
                 self.progress(self.stats)
@@ -342,9 +335,10 @@ class _Signing:
             )
 
     def _tallied(self) -> Generator[tuple[PartTask, SignTally], None, None]:
-        queue: deque[PartTask] = deque()
-        for tally in self._tallies(_queued(self._requests(), queue)):
-            yield queue.popleft(), tally
+        # Workers return tallies without their tasks.
+        requests, again = tee(self._requests())
+        for tally in self._tallies(requests):
+            yield next(again), tally
 
     def _tallies(self, requests: Iterator[PartTask]) -> Generator[SignTally, None, None]:
         make = PartWriter(self.job.signer, self.job.parquet)
@@ -397,13 +391,6 @@ class _Signing:
         place = self.sink.place
         assert place is not None
         return place
-
-
-def _queued(requests: Iterator[PartTask], queue: deque[PartTask]) -> Iterator[PartTask]:
-    """Yield requests and append them to a queue, as workers return tallies without their tasks."""
-    for request in requests:
-        queue.append(request)
-        yield request
 
 
 def _work(make: PartWriter, request: PartTask | OutputPosition | Path) -> SignTally | bool:

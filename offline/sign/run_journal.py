@@ -8,7 +8,7 @@ the last entry and makes it again, so nothing is written twice or in part.
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
@@ -140,15 +140,12 @@ class RunJournal:
                 raise ConfigError(f"another run is writing {self.target}: wait for it, or name another file")
             sleep(0.05)
 
-    def _clear(self) -> None:
+    def _begin(self) -> None:
         assert self._file is not None
         os.ftruncate(self._file, 0)
         for path in self.folder.iterdir():
             if path != self._path:
                 path.unlink()
-
-    def _begin(self) -> None:
-        self._clear()
         try:
             self._append(self._identity)
         except OSError as error:
@@ -246,29 +243,14 @@ class SourceStates:
     def __init__(self, sources: Sequence[str]) -> None:
         self._states = {source: _source_state(source) for source in sources if is_repeatable(source)}
 
-    def check(self) -> None:
-        """Check that no source has changed.
-
-        Raises:
-            InputError: one has.
-        """
-        self._check(self._states)
-
-    def check_files(self) -> None:
-        """Check that no file has changed, without walking through folders, which takes long.
-
-        Raises:
-            InputError: one has.
-        """
-        self._check([source for source in self._states if not Path(source).is_dir()])
-
-    def _check(self, sources: Iterable[str]) -> None:
-        changed = next((source for source in sources if _source_state(source) != self._states[source]), None)
-        if changed is not None:
-            raise InputError(
-                f"{changed} changed while it was read, so that documents may be missing or torn: begin anew "
-                "once nobody writes to it, or with a copy"
-            )
+    def check(self, *, folders: bool = True) -> None:
+        """Raise ``InputError`` if a source has changed; walking through ``folders`` takes long."""
+        for source, state in self._states.items():
+            if (folders or not Path(source).is_dir()) and _source_state(source) != state:
+                raise InputError(
+                    f"{source} changed while it was read, so that documents may be missing or torn: begin "
+                    "anew once nobody writes to it, or with a copy"
+                )
 
 
 def _source_state(source: str) -> list[Any]:

@@ -19,7 +19,7 @@ from shinglefold.ingest.processors.texts import (
     with_joined_lists,
     without_markup,
 )
-from shinglefold.ingest.readers.jsonl import check_keys, parse_line
+from shinglefold.ingest.readers.jsonl import check_keys
 from shinglefold.ingest.readers.record import ReadOptions, Record, to_document
 from shinglefold.ingest.readers.streams import Line
 from shinglefold.model.recipe import FIELD, LANGUAGE, check_field
@@ -27,12 +27,11 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import overwrite_refusal, without_fingerprint
 from shinglefold.offline.sign.parquet_file import encode_special
-from shinglefold.offline.sign.tasks import ByteRange, LineRange, read_lines, read_stretch
+from shinglefold.offline.sign.tasks import ByteRange, LineRange, read_lines, read_stretch, record_of
 
 if TYPE_CHECKING:
     from shinglefold.offline.sign.fast_path import FastPath
 
-_BOM = b"\xef\xbb\xbf"
 #: The number of sampled documents in which warnings look for other fields with text.
 _SAMPLE = 200
 
@@ -294,11 +293,9 @@ class Signer:
         )
 
     def _parsed_line(self, line: Line, read: LineRange, tally: SignTally) -> ParsedLine | None:
-        raw = line.raw.removeprefix(_BOM) if read.encoding == "utf-8" else line.raw
-        if not raw.strip() and not line.reason:
+        record = record_of(line, read.source, replace(self.options.reading, encoding=read.encoding))
+        if record is None:
             return None
-        options = replace(self.options.reading, encoding=read.encoding)
-        record = parse_line(line._replace(raw=raw), line.file or read.source, options)
         tally.meter.counts["replaced"] += record.replaced
         if record.document is None:
             tally.refused.append(("read", record.reason, record))
@@ -309,7 +306,7 @@ class Signer:
                 tally.refused.append(("read", reason, record))
                 return None
             tally.meter.counts["fingerprints_left_out"] += 1
-        given = b'"_id"' in raw and not read.named
+        given = b'"_id"' in line.raw and not read.named
         kept = bare if given or self.options.only_ids else self.as_given(bare)
         return ParsedLine(kept, None, record.source, record.line)
 

@@ -1,5 +1,6 @@
 """The tasks that a worker signs: a range of bytes, some lines, or a row group."""
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import IO, NamedTuple
 import msgspec
 
 from shinglefold.ingest.readers.encodings import codec_of, detect_encoding
+from shinglefold.ingest.readers.jsonl import parse_line
 from shinglefold.ingest.readers.read import format_of, read
 from shinglefold.ingest.readers.record import ReadOptions, Record
 from shinglefold.ingest.readers.streams import (
@@ -19,7 +21,7 @@ from shinglefold.ingest.readers.streams import (
     open_source,
     read_errors,
 )
-from shinglefold.offline.sign.parquet_file import row_counts
+from shinglefold.offline.sign.parquet_file import parquet_file
 
 #: Bytes of a range. The first ranges are smaller, so that the first document is out at once.
 LARGEST, _SMALLEST = 1 << 22, 1 << 16
@@ -110,17 +112,12 @@ def source_tasks(source: str, options: ReadOptions) -> Iterator[Task]:
 
 
 def row_groups(source: str) -> Iterator[Task]:
-    """Yield the row groups of a Parquet file.
-
-    Raises:
-        InputError: the source is not a Parquet file.
-        MissingExtra: pyarrow is not installed.
-    """
-    counts = row_counts(source)
-    first, total = 1, sum(counts) or 1
-    for number, count in enumerate(counts):
-        yield RowGroup(source, number, first, (first - 1 + count) / total)
-        first += count
+    """Yield the row groups of a Parquet file; raises as ``parquet_file``."""
+    metadata, first = parquet_file(source).metadata, 1
+    for number in range(metadata.num_row_groups):
+        after = first + metadata.row_group(number).num_rows
+        yield RowGroup(source, number, first, (after - 1) / (metadata.num_rows or 1))
+        first = after
 
 
 def _spannable(source: str, options: ReadOptions) -> str:
@@ -218,6 +215,14 @@ def read_lines(task: ByteRange | LineRange, max_bytes: int) -> LineRange:
     if last is not None:
         found.append(last._replace(number=len(found) + 1))
     return LineRange(task.source, tuple(found), task.encoding, task.fraction, count=len(found))
+
+
+def record_of(line: Line, source: str, options: ReadOptions) -> Record | None:
+    """Return the record of a line, whose encoding is that of ``options``; None for a blank line."""
+    raw = line.raw.removeprefix(BOM_UTF8) if options.encoding == _UTF8 else line.raw
+    if not raw.strip() and not line.reason:
+        return None
+    return parse_line(line._replace(raw=raw), line.file or source, options)
 
 
 class Stretch(NamedTuple):

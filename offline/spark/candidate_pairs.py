@@ -40,10 +40,7 @@ class Bounds:
         check_int("centres", self.centres, 1, self.most)
 
 
-_USUAL = Bounds()
-
-
-def nominations(originals: Frame, scheme: Scheme, bounds: Bounds = _USUAL) -> Frame:
+def nominations(originals: Frame, scheme: Scheme, bounds: Bounds) -> Frame:
     """Return the pairs (a, b) of documents that share a supershingle and are near in length.
 
     A pair is repeated for each shared supershingle; its ``held`` is null. Each crowded supershingle has a row
@@ -69,7 +66,7 @@ def candidates(nominations: Frame, scheme: Scheme) -> Frame:
     return shared.select("a", "b")
 
 
-def crowding(nominations: Frame, bounds: Bounds = _USUAL) -> dict[str, int]:
+def crowding(nominations: Frame, bounds: Bounds) -> dict[str, int]:
     """Return counts of the pairs and crowded supershingles that ``nominations`` returned.
 
     Returns:

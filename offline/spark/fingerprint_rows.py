@@ -43,11 +43,7 @@ def numbers(column: Column) -> Int64s:
 
 
 def matrix(column: Column, width: int) -> Bytes:
-    """Return the rows of a column of texts or bytes, uint8 (D, width).
-
-    Raises:
-        ValueError: a row has another length.
-    """
+    """Return texts or bytes as uint8 (D, width); raise ``ValueError`` if a row has another length."""
     data, sizes = text_buffers(column)
     if (sizes != width).any():
         raise ValueError(f"not all rows are of {width} bytes")
@@ -190,11 +186,7 @@ class _Reader:
         return np.ascontiguousarray(every[:, : sketch.groups] if stored else every)
 
     def _at_once(self, batch: Batch) -> _Rows:
-        """Read a batch column by column: undamaged fingerprints of this scheme without seals.
-
-        Raises:
-            ValueError, InputError: a row needs ``_one_by_one``.
-        """
+        """Read undamaged fingerprints of this scheme without seals by columns; raise for any other row."""
         pieces = compute.split_pattern(batch.column("digest"), ".")
         if (
             pieces.null_count

@@ -32,11 +32,7 @@ _LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0
 
 
 def sql() -> Any:  # noqa: ANN401 - a module
-    """Return ``pyspark.sql``.
-
-    Raises:
-        MissingExtra: pyspark is not installed, or pandas or pyarrow, which it needs for Arrow batches.
-    """
+    """Return ``pyspark.sql``; raise ``MissingExtra`` if it, pandas or pyarrow is not installed."""
     try:
         for name in ("pandas", "pyarrow"):
             import_module(name)
@@ -118,11 +114,7 @@ def _files(session: Session, source: str) -> Iterator[str]:
 
 
 def _format(name: str) -> str:
-    """Return the format of a file by its suffix: ``json`` or, without a known one, ``parquet``.
-
-    Raises:
-        ConfigError: the suffix is that of another format.
-    """
+    """Return a file's format by its suffix: ``json``, or without one ``parquet``; refuse other ones."""
     packed = next((one for one in _PACKED if name.lower().endswith(one)), "")
     bare = name.lower().removesuffix(packed)
     if bare.endswith(_JSON):
@@ -138,11 +130,7 @@ def _format(name: str) -> str:
 
 
 def columns_of(frame: Frame, wanted: Iterable[str]) -> None:
-    """Check that a frame has these columns.
-
-    Raises:
-        ConfigError: a column is missing.
-    """
+    """Raise ``ConfigError`` if a frame lacks one of these columns."""
     missing = [name for name in wanted if name not in frame.columns]
     if missing:
         raise ConfigError(f"no column {missing[0]!r}; there are: {', '.join(frame.columns)}")
@@ -288,11 +276,7 @@ class StageStore:
             read.close()
 
     def _check_own(self) -> None:
-        """Check that no other job uses the folder, so that its stages are not read as ours.
-
-        Raises:
-            ConfigError: another job has begun in the same folder.
-        """
+        """Raise ``ConfigError`` if another job began in the folder: its stages would be read as ours."""
         if self._taken_by() != self._name:
             raise ConfigError(
                 f"another job works in {self.folder}, too: give each a folder of its own (--work)"

@@ -4,17 +4,16 @@
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from shinglefold.options.validation import check_choice, check_number, check_str
 from shinglefold.testing.edits import spelling, wording
-from shinglefold.testing.edits.spelling import EditedPassage
+from shinglefold.testing.edits.spelling import Edit, EditedPassage
 
 __all__ = ["KINDS", "EditKind", "Edited", "edited", "kinds_of"]
 
-_Edit = Callable[[str, float, random.Random, str], tuple[str, int]]
 LANGUAGES = ("ru", "uk", "zh", "en")
 
 
@@ -23,13 +22,11 @@ class EditKind:
     """A kind of edit.
 
     Attributes:
-        edit: takes a text, a share, a random generator and a language; returns the new text and the number of
-            changed words.
         languages: the languages to which it applies.
         format: the format of the new text.
     """
 
-    edit: _Edit
+    edit: Edit
     languages: tuple[str, ...] = LANGUAGES
     format: Literal["text", "html"] = "text"
 

@@ -27,12 +27,15 @@ class EditedPassage:
         """The words in order."""
         return self.pieces[1::2]
 
-    def text(self, words: Sequence[str] | None = None) -> str:
-        """Return the text, optionally with its words replaced by others."""
+    def text(self, words: Sequence[str]) -> str:
+        """Return the text with these words in place of its own."""
         pieces = list(self.pieces)
-        if words is not None:
-            pieces[1::2] = words
+        pieces[1::2] = words
         return "".join(pieces)
+
+
+#: Takes a text, a share, a random generator and a language; returns the new text and how many words changed.
+Edit = Callable[[str, float, random.Random, str], tuple[str, int]]
 
 
 def picked(eligible: Sequence[int], share: float, chance: random.Random) -> list[int]:
@@ -40,100 +43,80 @@ def picked(eligible: Sequence[int], share: float, chance: random.Random) -> list
     return sorted(chance.sample(eligible, round(share * len(eligible))))
 
 
-def rewritten(
-    passage: EditedPassage,
-    share: float,
-    chance: random.Random,
-    change: Callable[[str], str],
-) -> tuple[str, int]:
-    """Apply a change to a share of the words it affects; return the text and how many changed.
+def word_by_word(change: Callable[[str, random.Random, str], str]) -> Edit:
+    """Return the edit that applies a change to a share of the words it affects.
 
     Args:
-        change: returns the new word, or the same word if it does not apply.
+        change: takes a word, a random generator and a language; returns the new word, or the same word if it
+            does not apply.
     """
-    words = list(passage.words)
-    changed = {place: new for place, word in enumerate(words) if (new := change(word)) != word}
-    chosen = picked(list(changed), share, chance)
-    for place in chosen:
-        words[place] = changed[place]
-    return passage.text(words), len(chosen)
+
+    def edit(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
+        passage = EditedPassage.of(text)
+        words = list(passage.words)
+        changed = {
+            place: new for place, word in enumerate(words) if (new := change(word, chance, language)) != word
+        }
+        chosen = picked(list(changed), share, chance)
+        for place in chosen:
+            words[place] = changed[place]
+        return passage.text(words), len(chosen)
+
+    return edit
 
 
 _HOMOGLYPHS = str.maketrans("аеорсухікјАВЕКМНОРСТХ", "aeopcyxikjABEKMHOPCTX")
 _LATIN_HOMOGLYPHS = str.maketrans("aeopcyxijABEKMHOPCTX", "аеорсухіјАВЕКМНОРСТХ")
 _APOSTROPHES = "'’ʼ`"
-#: Pairs of letters that OCR confuses.
-_MISREAD = (
-    "н и",
-    "ш щ",
-    "о 0",
-    "з 3",
-    "б 6",
-    "rn m",
-    "l 1",
-    "o 0",
-    "e c",
-    "日 曰",
-    "未 末",
-    "己 已",
-    "土 士",
-    "人 入",
-)
+#: Letters that OCR reads as others.
+_MISREAD = dict(zip((*"ншозб", "rn", *"loe日未己土人"), "ищ036m10c曰末已士入", strict=True))
 _INVISIBLE = ("\u200b", "\u200c", "\u2060", "\ufeff")
 _SOFT_HYPHEN = "\u00ad"
 
 
-def yo(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Write е for ё in a share of the words that have one."""
-    return rewritten(
-        EditedPassage.of(text), share, chance, lambda word: word.replace("ё", "е").replace("Ё", "Е")
-    )
+@word_by_word
+def yo(word: str, chance: random.Random, language: str) -> str:
+    """Write е for ё."""
+    return word.replace("ё", "е").replace("Ё", "Е")
 
 
-def ghe(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Write г for ґ in a share of the words that have one."""
-    return rewritten(
-        EditedPassage.of(text), share, chance, lambda word: word.replace("ґ", "г").replace("Ґ", "Г")
-    )
+@word_by_word
+def ghe(word: str, chance: random.Random, language: str) -> str:
+    """Write г for ґ."""
+    return word.replace("ґ", "г").replace("Ґ", "Г")
 
 
-def apostrophes(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Write another apostrophe in a share of the words that have one."""
-
-    def change(word: str) -> str:
-        for one in _APOSTROPHES:
-            if one in word:
-                return word.replace(one, chance.choice(_APOSTROPHES.replace(one, "")))
-        return word
-
-    return rewritten(EditedPassage.of(text), share, chance, change)
+@word_by_word
+def apostrophes(word: str, chance: random.Random, language: str) -> str:
+    """Write another apostrophe."""
+    for one in _APOSTROPHES:
+        if one in word:
+            return word.replace(one, chance.choice(_APOSTROPHES.replace(one, "")))
+    return word
 
 
-def look_alikes(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Replace a letter by a homoglyph of the other alphabet in a share of the words that have one."""
+@word_by_word
+def look_alikes(word: str, chance: random.Random, language: str) -> str:
+    """Replace a letter by a homoglyph of the other alphabet."""
     table = _LATIN_HOMOGLYPHS if language == "en" else _HOMOGLYPHS
-
-    def change(word: str) -> str:
-        places = [p for p, letter in enumerate(word) if letter.translate(table) != letter]
-        # If all letters have homoglyphs, the word could belong to the other alphabet.
-        if not places or len(places) == len(word):
-            return word
-        place = chance.choice(places)
-        return word[:place] + word[place].translate(table) + word[place + 1 :]
-
-    return rewritten(EditedPassage.of(text), share, chance, change)
+    places = [p for p, letter in enumerate(word) if letter.translate(table) != letter]
+    # If all letters have homoglyphs, the word could belong to the other alphabet.
+    if not places or len(places) == len(word):
+        return word
+    place = chance.choice(places)
+    return word[:place] + word[place].translate(table) + word[place + 1 :]
 
 
-def invisible(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Insert a zero-width character into a share of the words."""
-    return rewritten(
-        EditedPassage.of(text), share, chance, lambda word: _insert(word, chance.choice(_INVISIBLE), chance)
-    )
+@word_by_word
+def invisible(word: str, chance: random.Random, language: str) -> str:
+    """Insert a zero-width character."""
+    return _insert(word, chance.choice(_INVISIBLE), chance)
 
 
-def soft_hyphens(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Insert a soft hyphen into a share of the words."""
-    return rewritten(EditedPassage.of(text), share, chance, lambda word: _insert(word, _SOFT_HYPHEN, chance))
+@word_by_word
+def soft_hyphens(word: str, chance: random.Random, language: str) -> str:
+    """Insert a soft hyphen."""
+    return _insert(word, _SOFT_HYPHEN, chance)
 
 
 def _insert(word: str, by: str, chance: random.Random) -> str:
@@ -143,10 +126,10 @@ def _insert(word: str, by: str, chance: random.Random) -> str:
     return f"{word[:place]}{by}{word[place:]}"
 
 
-def traditional(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Write a share of the Simplified characters in their Traditional form."""
-    table = _traditional()
-    return rewritten(EditedPassage.of(text), share, chance, lambda word: table.get(word, word))
+@word_by_word
+def traditional(word: str, chance: random.Random, language: str) -> str:
+    """Write a Simplified character in its Traditional form."""
+    return _traditional().get(word, word)
 
 
 @cache
@@ -157,24 +140,14 @@ def _traditional() -> Mapping[str, str]:
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
 
-def full_width(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Write a share of the words of ASCII in full-width characters."""
-
-    def change(word: str) -> str:
-        return "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in word)
-
-    return rewritten(EditedPassage.of(text), share, chance, change)
+@word_by_word
+def full_width(word: str, chance: random.Random, language: str) -> str:
+    """Write ASCII in full-width characters."""
+    return "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in word)
 
 
-def misread(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Misread a letter, as OCR does, in a share of the words that have a confusable one."""
-    pairs = [pair.split() for pair in _MISREAD]
-
-    def change(word: str) -> str:
-        possible = [(a, b) for a, b in pairs if a in word]
-        if not possible:
-            return word
-        seen, read = chance.choice(possible)
-        return word.replace(seen, read, 1)
-
-    return rewritten(EditedPassage.of(text), share, chance, change)
+@word_by_word
+def misread(word: str, chance: random.Random, language: str) -> str:
+    """Misread a letter, as OCR does."""
+    possible = [(seen, read) for seen, read in _MISREAD.items() if seen in word]
+    return word.replace(*chance.choice(possible), 1) if possible else word

@@ -7,7 +7,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from shinglefold.testing.edits.spelling import EditedPassage, picked, rewritten
+from shinglefold.testing.edits.spelling import EditedPassage, picked, word_by_word
 
 _SYLLABLES = {
     "ru": "ба ве го ду жи зо ка ле ми но пу ра си то фи ха це шу",
@@ -25,9 +25,10 @@ def new_word(chance: random.Random, language: str) -> str:
     return "".join(chance.choices(_SYLLABLES[language].split(), k=chance.randrange(3, 6)))
 
 
-def replaced(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Replace a share of all words by new ones."""
-    return rewritten(EditedPassage.of(text), share, chance, lambda _: new_word(chance, language))
+@word_by_word
+def replaced(word: str, chance: random.Random, language: str) -> str:
+    """Replace a word by a new one."""
+    return new_word(chance, language)
 
 
 def inserted(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
@@ -41,9 +42,10 @@ def inserted(text: str, share: float, chance: random.Random, language: str) -> t
     return passage.text(words), len(chosen)
 
 
-def deleted(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Delete a share of all words."""
-    return rewritten(EditedPassage.of(text), share, chance, lambda _: "")
+@word_by_word
+def deleted(word: str, chance: random.Random, language: str) -> str:
+    """Delete a word."""
+    return ""
 
 
 def swapped(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
@@ -56,15 +58,12 @@ def swapped(text: str, share: float, chance: random.Random, language: str) -> tu
     return passage.text(words), 2 * len(chosen)
 
 
-def function_words_changed(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Replace a share of the function words by others."""
+@word_by_word
+def function_words_changed(word: str, chance: random.Random, language: str) -> str:
+    """Replace a function word by another one."""
     known = function_words(language)
-
-    def change(word: str) -> str:
-        others = [other for other in known if other != word.lower()]
-        return chance.choice(others) if word.lower() in known else word
-
-    return rewritten(EditedPassage.of(text), share, chance, change)
+    others = [other for other in known if other != word.lower()]
+    return chance.choice(others) if word.lower() in known else word
 
 
 @cache
@@ -74,19 +73,15 @@ def function_words(language: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def inflected(text: str, share: float, chance: random.Random, language: str) -> tuple[str, int]:
-    """Replace a share of the nouns by another form of them; Chinese texts stay unchanged.
+@word_by_word
+def inflected(word: str, chance: random.Random, language: str) -> str:
+    """Replace a noun by another form of it; Chinese texts stay unchanged.
 
     Russian and Ukrainian forms come from pymorphy3. In English, words that end like nouns change their
     number.
     """
-    forms = _forms(language)
-
-    def change(word: str) -> str:
-        others = [form for form in forms(word.lower()) if form != word.lower()]
-        return chance.choice(others) if others else word
-
-    return rewritten(EditedPassage.of(text), share, chance, change)
+    others = [form for form in _forms(language)(word.lower()) if form != word.lower()]
+    return chance.choice(others) if others else word
 
 
 @cache

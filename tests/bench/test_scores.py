@@ -1,11 +1,6 @@
 """The measures of bench/quality are those of the literature, and a peer is what its source says."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from bench.quality.corpus import Corpus
 from bench.quality.peers import profile

@@ -243,6 +243,16 @@ def several(make_job, tmp_path, sources, **given):
     return replace(job, sources=tuple(map(str, sources)))
 
 
+@pytest.mark.parametrize("ids", [["a", "b", "c"], ["a", "", "c"], ["", "b", ""]])
+def test_columns_of_views_stay_columns_without_the_rows_that_fail(make_job, tmp_path, ids):
+    texts = pa.array([f"some words of the text {number}" for number in range(3)], pa.string_view())
+    source = write(tmp_path / "in.parquet", id=pa.array(ids), body=texts)
+    made = sign(make_job(source, tmp_path / "out.parquet", parquet=True))
+    assert (made.signed, made.failed) == (3 - ids.count(""), ids.count(""))
+    found = pq.read_table(tmp_path / "out.parquet").select(["id", "body"]).to_pylist()
+    assert found == [row for row in pq.read_table(source).to_pylist() if row["id"]]
+
+
 @pytest.mark.parametrize(
     ("one", "other", "why"),
     [

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.servers.choose import examples
 
-from shinglefold.offline.spark import connected
-from shinglefold.offline.spark.grouping import _Star
+from shinglefold.offline.spark.grouping import _Star, connected
 from shinglefold.sketch.clustering import connected as joined
 
 
