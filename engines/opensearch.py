@@ -6,6 +6,7 @@ Needs the extra ``opensearch``; without it the import raises ``MissingExtra``.
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, MissingExtra, PermissionDenied
@@ -123,8 +124,12 @@ class _OpenSearchRequests(HttpRequests):
                 name = names.pop() if len(names) == 1 else "_none"
             if name == "_none":
                 return {}
-            found = yield from self._answer(lambda: self._client.search_pipeline.get(id=name))
-            return dict(found.get(name) or {})
+
+            def read(answer: JSON) -> JSON:
+                return dict(answer[name])
+
+            send = partial(self._client.search_pipeline.get, id=name)
+            return (yield from self._answer(send, f"the search pipeline {name!r}", read))
         except EngineUnavailable:
             raise
         except EngineError:
@@ -167,8 +172,8 @@ class OpenSearchEngine(_OpenSearchRequests, AdminEngine):
     def _connect(self, connection: Connection) -> OpenSearch:
         return OpenSearch(**_client_options(connection, Urllib3AWSV4SignerAuth))
 
-    def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-        self._client.indices.create(index=index, body={"mappings": mappings, "settings": settings})
+    def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:  # noqa: ANN401
+        return self._client.indices.create(index=index, body={"mappings": mappings, "settings": settings})
 
 
 class AsyncOpenSearchEngine(_OpenSearchRequests, AsyncHttpEngine):

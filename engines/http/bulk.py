@@ -236,8 +236,8 @@ def can_be_joined(action: Action) -> bool:
 
 def bulk_bodies(
     actions: Sequence[Action], most: int, expand: Callable[[dict[str, Any]], Any], dumps: Callable[[Any], Any]
-) -> Iterator[bytes]:
-    """Yield the bodies of bulk requests for actions, in order.
+) -> Iterator[tuple[bytes, int]]:
+    """Yield the bodies of bulk requests for actions, in order, each with the number of its actions.
 
     Args:
         most: the bytes of a body; a larger document gets a separate request.
@@ -246,7 +246,7 @@ def bulk_bodies(
     """
     heads: dict[tuple[str, str], str] = {}
     pieces: list[bytes] = []
-    size = 0
+    size = count = 0
     for action in actions:
         if can_be_joined(action):
             verb, index, source = action.get("_op_type", "index"), action["_index"], action["_source"]
@@ -260,12 +260,13 @@ def bulk_bodies(
             lines = bulk_lines([header] if rest is None else [header, rest], dumps), b"", b""
         length = sum(map(len, lines))
         if pieces and size + length > most:
-            yield b"".join(pieces)
-            pieces, size = [], 0
+            yield b"".join(pieces), count
+            pieces, size, count = [], 0, 0
         pieces += lines
         size += length
+        count += 1
     if pieces:
-        yield b"".join(pieces)
+        yield b"".join(pieces), count
 
 
 def bulk_lines(values: Iterable[object], dumps: Callable[[Any], Any]) -> bytes:
@@ -285,8 +286,10 @@ def bulk_lines(values: Iterable[object], dumps: Callable[[Any], Any]) -> bytes:
     return b"".join(lines)
 
 
-def bulk_results(answer: Mapping[str, Any]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
-    """Yield for each action whether it was done, and its item in the answer, as the helpers do."""
-    for item in answer["items"]:
+def bulk_results(count: int, answer: Mapping[str, Any]) -> list[tuple[bool, Mapping[str, Any]]]:
+    """Return for each of some actions whether it was done, and its item in the answer, as the helpers do."""
+    results = []
+    for _, item in zip(range(count), answer["items"], strict=True):
         (result,) = item.values()
-        yield 200 <= result.get("status", 500) < 300, item
+        results.append((200 <= result.get("status", 500) < 300, item))
+    return results

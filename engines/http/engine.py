@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from shinglefold.contracts.engine import JSON, BulkResult, Parameters, Search, VersionedDocument, WriteResult
@@ -22,7 +22,7 @@ from shinglefold.engines.http.bulk import (
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import MALFORMED, NoDocument
 from shinglefold.engines.http.requests import HttpRequests, Steps
-from shinglefold.engines.http.responses import check_name, may_be_stored, plain
+from shinglefold.engines.http.responses import DONE, ITEMS, check_name, done, may_be_stored, read_answer
 from shinglefold.errors import EngineError, EngineUnavailable, PermissionDenied, UnsupportedQuery
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 from shinglefold.runtime.sans_io import run, run_async
@@ -135,8 +135,8 @@ class HttpEngine(HttpRequests):
         """Return the sort key that makes any order total under a point in time."""
 
     @abstractmethod
-    def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-        """Create an index through the client."""
+    def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:  # noqa: ANN401
+        """Create an index through the client, and return the answer."""
 
     def create_index(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         """Create an index.
@@ -146,8 +146,7 @@ class HttpEngine(HttpRequests):
             UnsupportedQuery: the server does not support the name, a field type or a setting.
         """
         check_name(index)
-        with self._translate_errors():
-            self._create(index, mappings, settings)
+        self._request(self._create, DONE, done, index=index, mappings=mappings, settings=settings)
 
     def delete_index(self, index: str) -> None:
         """Delete one index with all its documents; patterns and aliases are refused.
@@ -156,8 +155,7 @@ class HttpEngine(HttpRequests):
             IndexMissing: the index does not exist.
         """
         check_name(index)
-        with self._translate_errors():
-            self._client.indices.delete(index=index)
+        self._request(self._client.indices.delete, DONE, done, index=index)
 
     @retry_when_busy
     def index_exists(self, index: str) -> bool:
@@ -205,11 +203,9 @@ class HttpEngine(HttpRequests):
         if not may_be_stored(id):
             return None
         try:
-            answer = self._request(self._client.get, index=index, id=id)
+            return self._request(self._client.get, "_index and _id", _document, index=index, id=id)
         except NoDocument:
             return None
-        # An index may keep no sources.
-        return {"_index": answer["_index"], "_id": answer["_id"], "_source": answer.get("_source") or {}}
 
     def search(
         self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
@@ -265,10 +261,12 @@ class HttpEngine(HttpRequests):
             if self.owns_client:
                 self._client.close()
 
-    def _request(self, send: Callable[..., Any], **arguments: object) -> JSON:
-        """Send a request in turn by a method of the client, and return its answer."""
+    def _request(
+        self, send: Callable[..., Any], expected: str, read: Callable[[JSON], T], /, **arguments: object
+    ) -> T:
+        """Send a request in turn by a method of the client, and return what is read in its answer."""
         with self._translate_errors():
-            return plain(send(**arguments), self.who)
+            return read_answer(send(**arguments), self.who, expected, read)
 
     @contextmanager
     def _translate_errors(self, refine: Callable[[EngineError], EngineError] | None = None) -> Iterator[None]:
@@ -288,8 +286,9 @@ class HttpEngine(HttpRequests):
     def _send(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         with self._turn():
             try:
-                for body in bulk_bodies(actions, BYTES, self.expand_action, self._dumps):
-                    yield from bulk_results(plain(self._bulk_body(body), self.who))
+                for body, count in bulk_bodies(actions, BYTES, self.expand_action, self._dumps):
+                    read = partial(bulk_results, count)
+                    yield from read_answer(self._bulk_body(body), self.who, ITEMS, read)
             except self.client_errors.raised as error:
                 translated = self.client_errors.translate(error, self.who)
                 if self.client_errors.status(error) in MALFORMED:
@@ -304,6 +303,11 @@ class HttpEngine(HttpRequests):
             return False
         except EngineError:
             return True
+
+
+def _document(answer: JSON) -> JSON:
+    # An index may keep no sources.
+    return {"_index": answer["_index"], "_id": answer["_id"], "_source": answer.get("_source") or {}}
 
 
 class AsyncHttpEngine(HttpRequests):

@@ -141,14 +141,15 @@ def test_bodies_hold_every_action_and_document_in_order_and_no_more_than_they_ma
     actions = [{"_op_type": v, "_index": i, "_id": id_, "_source": s} for (v, i, id_, _), s in rows]
     assert all(map(can_be_joined, actions))
     made = list(bulk_bodies(actions, most, expand_action, json.dumps))
-    lines = [line for body in made for line in body.split(b"\n")[:-1]]
+    lines = [line for body, _ in made for line in body.split(b"\n")[:-1]]
     assert [json.loads(line) for line in lines[::2]] == [
         {v: {"_index": i, "_id": id_}} for v, i, id_, _ in given
     ]
     assert lines[1::2] == sources
-    for body in made:
+    for body, count in made:
         assert body.endswith(b"\n")
-        assert len(body) <= most or body.count(b"\n") == 2
+        assert body.count(b"\n") == 2 * count
+        assert len(body) <= most or count == 1
 
 
 @pytest.mark.parametrize(
@@ -171,11 +172,12 @@ def test_bodies_hold_every_action_and_document_in_order_and_no_more_than_they_ma
 @pytest.mark.parametrize("expand", [expand_action, expand_elasticsearch])
 def test_what_says_more_is_expanded_as_the_client_does(expand, other, lines):
     assert not can_be_joined(other)
-    (body,) = bulk_bodies([action(), other, action()], 1000, expand, json.dumps)
+    ((body, count),) = bulk_bodies([action(), other, action()], 1000, expand, json.dumps)
+    assert count == 3
     usual = [{"index": {"_index": "x", "_id": "1"}}, {}]
     assert [json.loads(line) for line in body.splitlines()] == [*usual, *lines, *usual]
 
 
 def test_what_a_server_says_of_each_is_told_with_whether_it_was_done():
     items = [{"index": {"status": 201}}, {"create": {"status": 409, "error": {}}}, {"index": {}}]
-    assert list(bulk_results({"items": items})) == [(True, items[0]), (False, items[1]), (False, items[2])]
+    assert bulk_results(3, {"items": items}) == [(True, items[0]), (False, items[1]), (False, items[2])]
