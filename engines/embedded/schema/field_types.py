@@ -200,7 +200,8 @@ TYPES: Mapping[str, FieldKind] = MappingProxyType(
         "binary": FieldKind.BINARY,
     }
 )
-_PACKED = {"half_float": "<e", "float": "<f"}
+#: The forms of numbers with fewer bits than a double. As on servers, a half is rounded twice.
+_PACKED = {"half_float": ("<f", "<e"), "float": ("<f",)}
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 
 
@@ -287,8 +288,8 @@ def _long(field: Field, value: object) -> int:
 def _double(field: Field, value: object) -> float:
     try:
         result = float(_number(value))
-        # Too large a number is refused as on servers; smaller ones are not rounded.
-        struct.pack(_PACKED.get(field.type, "d"), result)
+        for form in _PACKED.get(field.type, ()):
+            (result,) = struct.unpack(form, struct.pack(form, result))
     except (ValueError, OverflowError):
         raise ValueError(f"{value!r} is not a number that {field.type} can hold") from None
     if result - result != 0:
