@@ -373,6 +373,13 @@ def random_id() -> str:
     return base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()
 
 
+def with_id(action: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a bulk action whose document has an id, so that a retry can't store it a second time."""
+    if action.get("_id") is None and action.get("_op_type", "index") in ("index", "create"):
+        return {**action, "_id": random_id()}
+    return action
+
+
 def well_formed(text: str) -> str:
     """Return the text with lone surrogates replaced, for what needs valid Unicode."""
     if text.isascii():

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any
 
+from shinglefold.contracts.engine import DATE_FORMAT
 from shinglefold.errors import ConfigError, PermissionDenied, RecipeMismatch, SchemeMismatch, chain, suggest
 from shinglefold.model.recipe import Recipe, signed_fields, stored_recipe, stores_keywords
 from shinglefold.model.scheme import Scheme
@@ -11,7 +12,6 @@ from shinglefold.model.seal import Seal, check_sealed
 from shinglefold.options.validation import check_str
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.representatives import load_policies
-from shinglefold.rerank.request.arguments import DATE_FORMAT
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions
 
 #: Fields of every document that no mapping names.

@@ -8,7 +8,7 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from shinglefold.contracts.engine import BulkFailure, BulkResult, VersionedDocument
-from shinglefold.documents import random_id
+from shinglefold.documents import with_id
 from shinglefold.engines.http.errors import (
     BUSY,
     block_remedy,
@@ -25,7 +25,7 @@ _CONFLICT, _MISSING = 409, 404
 #: Index, id and routing of a document.
 Key = tuple[object, str, Any]
 #: Sends some actions, and yields for each whether it was done, and the answer.
-Helper = Callable[[Sequence[dict[str, Any]]], Iterator[tuple[bool, Mapping[str, Any]]]]
+Helper = Callable[[Sequence[Action]], Iterator[tuple[bool, Mapping[str, Any]]]]
 
 #: The most actions sent together: as many as a block has. A request is also limited to ``BYTES``.
 CHUNK = 1_000
@@ -48,7 +48,7 @@ class _Item:
     """An action, and the form in which it is sent."""
 
     given: Action
-    sent: dict[str, Any]
+    sent: Action
 
 
 _Busy = tuple[_Item, BulkFailure]
@@ -261,14 +261,6 @@ def _unknown(failure: BulkFailure, why: str) -> BulkFailure:
         reason=f"{failure.reason}. The answer to an earlier attempt was lost, and the document {why}, so it "
         f"is unknown whether that attempt was done; compare GET {action['_index']}/_doc/{action['_id']}",
     )
-
-
-def with_id(action: Action) -> dict[str, Any]:
-    """Return an action with an ``_id``, so that a retry after a timeout can't create a second document."""
-    sent = dict(action)
-    if sent.get("_id") is None and sent.get("_op_type", "index") in ("index", "create"):
-        sent["_id"] = random_id()
-    return sent
 
 
 def was_dropped(answer: Mapping[str, Any]) -> bool:

@@ -292,7 +292,7 @@ class HttpEngine(HttpRequests):
         finally:
             self._turns.release()
 
-    def _send(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
+    def _send(self, actions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         with self._turn():
             try:
                 for body, count in bulk_bodies(actions, BYTES, self.expand_action, self._dumps):

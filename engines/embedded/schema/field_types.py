@@ -11,6 +11,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from shinglefold.contracts.engine import DATE_FORMAT
 from shinglefold.documents import well_formed
 
 _ISO = re.compile(
@@ -21,11 +22,10 @@ _ISO = re.compile(
 _YEAR, _EPOCH_MILLIS = re.compile(r"-?[0-9]{4}"), re.compile(r"-?[0-9]{1,19}(?:\.[0-9]+)?")
 #: A number in a text, as Java reads it.
 _NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
-DEFAULT_FORMAT = "strict_date_optional_time||epoch_millis"
 #: The formats of dates, with an example of each.
 DATE_FORMATS: Mapping[str, str] = MappingProxyType(
     {
-        DEFAULT_FORMAT: "2024-05-31T12:00:00Z or milliseconds since 1970",
+        DATE_FORMAT: "2024-05-31T12:00:00Z or milliseconds since 1970",
         "strict_date_optional_time": "2024-05-31T12:00:00Z",
         "epoch_millis": "milliseconds since 1970",
     }
@@ -49,7 +49,7 @@ def looks_like_date(text: str) -> bool:
     return len(text) >= 7 and _read(text) is not None
 
 
-def parse_date(value: object, format: str = DEFAULT_FORMAT) -> ValueRange:  # noqa: A002
+def parse_date(value: object, format: str = DATE_FORMAT) -> ValueRange:  # noqa: A002
     """Return the milliseconds that a date covers; without a zone it is in UTC.
 
     A number is read as its text, as on servers: 2024 is a year, unless the format is milliseconds only.
@@ -171,7 +171,7 @@ class Field:
     column: str
     doc_values: bool = True
     ignore_above: int = 2**31
-    format: str = DEFAULT_FORMAT
+    format: str = DATE_FORMAT
 
     @property
     def searched_only(self) -> bool:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from opensearchpy.helpers import expand_action
 
 from shinglefold.contracts.engine import BulkResult
+from shinglefold.documents import with_id
 from shinglefold.engines.http.bulk import (
     CHUNK,
     Bulk,
@@ -19,7 +20,6 @@ from shinglefold.engines.http.bulk import (
     bulk_results,
     can_be_joined,
     chunks,
-    with_id,
 )
 from shinglefold.errors import EngineUnavailable, PermissionDenied
 from shinglefold.runtime.backoff import Backoff
