@@ -8,11 +8,9 @@ from typing import Any, Self
 from shinglefold.contracts.engine import JSON, BulkResult, IndexInfo
 from shinglefold.engines.http.engine import HttpEngine, retry_when_busy
 from shinglefold.engines.http.responses import (
-    DONE,
     SETTINGS,
     check_given,
     check_name,
-    done,
     objects_in,
     read_answer,
 )
@@ -105,7 +103,7 @@ class AdminEngine(HttpEngine):
         actions += [
             {"add": {"index": by, "alias": alias, **_alias_options(given)}} for alias, given in moved.items()
         ]
-        self._request(self._client.indices.update_aliases, DONE, done, body={"actions": actions})
+        self._change(self._client.indices.update_aliases, body={"actions": actions})
 
     def delete_by_query(self, index: str, query: Mapping[str, Any]) -> BulkResult:
         """Delete all documents that match a query; see ``Engine.delete_by_query``.
@@ -150,7 +148,7 @@ class AdminEngine(HttpEngine):
             UnsupportedQuery: a field exists with another type.
         """
         check_name(index)
-        self._request(self._client.indices.put_mapping, DONE, done, index=index, body=dict(mappings))
+        self._change(self._client.indices.put_mapping, index=index, body=dict(mappings))
 
     @retry_when_busy
     def component_template(self, name: str) -> JSON | None:
@@ -173,7 +171,7 @@ class AdminEngine(HttpEngine):
         Raises:
             UnsupportedQuery: the server can't read it, or an index template that uses it becomes invalid.
         """
-        self._request(self._client.cluster.put_component_template, DONE, done, name=name, body=dict(body))
+        self._change(self._client.cluster.put_component_template, name=name, body=dict(body))
 
     @retry_when_busy
     def index_templates(self) -> dict[str, JSON]:
@@ -188,7 +186,7 @@ class AdminEngine(HttpEngine):
             UnsupportedQuery: the server can't read it, or another template of its priority matches the same
                 indices.
         """
-        self._request(self._client.indices.put_index_template, DONE, done, name=name, body=dict(body))
+        self._change(self._client.indices.put_index_template, name=name, body=dict(body))
 
     @retry_when_busy
     def delete_component_template(self, name: str) -> None:
@@ -197,12 +195,12 @@ class AdminEngine(HttpEngine):
         Raises:
             UnsupportedQuery: an index template uses it.
         """
-        self._request(self._client.cluster.delete_component_template, DONE, done, name=name)
+        self._change(self._client.cluster.delete_component_template, name=name)
 
     @retry_when_busy
     def delete_index_template(self, name: str) -> None:
         """Delete an index template."""
-        self._request(self._client.indices.delete_index_template, DONE, done, name=name)
+        self._change(self._client.indices.delete_index_template, name=name)
 
     @retry_when_busy
     def resolved_template(self, name: str) -> JSON:

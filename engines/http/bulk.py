@@ -62,7 +62,7 @@ class Bulk:
         helper: raises ``EngineUnavailable`` if the server is busy or silent, ``Malformed`` if it refuses a
             request as a whole, and another ``EngineError`` if retries are useless.
         exists: returns whether an index exists; a server would create a missing one with guessed mappings.
-        were_done: reads documents of an index, and returns for each action whether its document is as the
+        are_as_made: reads documents of an index, and returns for each action whether its document is as the
             action makes it.
         unanswered: documents that were sent and may be stored, as the answer was lost. Kept by the caller,
             because failed actions are often sent again with another call.
@@ -71,7 +71,7 @@ class Bulk:
     helper: Helper
     backoff: Backoff
     exists: Callable[[str], bool]
-    were_done: Callable[[str, Sequence[Action]], list[bool]]
+    are_as_made: Callable[[str, Sequence[Action]], list[bool]]
     unanswered: set[Key] = field(default_factory=set)
     _indexed: int = 0
     _written_over: int = 0
@@ -79,7 +79,7 @@ class Bulk:
     _failures: list[BulkFailure] = field(default_factory=list)
     _known: dict[str, bool] = field(default_factory=dict)
     #: Refused actions that were sent before without an answer, with their items in the answer.
-    _doubtful: list[tuple[BulkFailure, Mapping[str, Any]]] = field(default_factory=list)
+    _conflicts: list[tuple[BulkFailure, Mapping[str, Any]]] = field(default_factory=list)
     _error: EngineError | None = None
 
     def run(self, actions: Iterable[Action]) -> BulkResult:
@@ -140,7 +140,7 @@ class Bulk:
             if isinstance(error, EngineUnavailable):
                 sent = (item.given for item in items[done:])
                 self.unanswered.update(key_of(action) for action in sent if action.get("_id") is not None)
-        self._read_doubtful()
+        self._read_conflicts()
         return busy
 
     def _record(self, item: _Item, ok: bool, answer: Mapping[str, Any]) -> list[_Busy]:
@@ -161,7 +161,7 @@ class Bulk:
             # Nobody else has this id: a request whose answer was lost stored the document.
             self._count(item.given, next(iter(answer.values())))
         elif failure.status in (_CONFLICT, _MISSING) and key_of(item.given) in self.unanswered:
-            self._doubtful.append((failure, next(iter(answer.values()))))
+            self._conflicts.append((failure, next(iter(answer.values()))))
         else:
             self._failures.append(failure)
             self.unanswered.discard(key_of(item.given))
@@ -175,18 +175,18 @@ class Bulk:
         if self.unanswered:
             self.unanswered.discard(key_of(action))
 
-    def _read_doubtful(self) -> None:
+    def _read_conflicts(self) -> None:
         """Count refused actions as done if they were, by an attempt whose answer was lost."""
-        doubtful: dict[str, list[tuple[BulkFailure, Mapping[str, Any]]]] = {}
-        for failure, outcome in self._doubtful:
+        by_index: dict[str, list[tuple[BulkFailure, Mapping[str, Any]]]] = {}
+        for failure, outcome in self._conflicts:
             # The answer names the index behind an alias or a data stream.
-            doubtful.setdefault(outcome.get("_index") or failure.action["_index"], []).append(
+            by_index.setdefault(outcome.get("_index") or failure.action["_index"], []).append(
                 (failure, outcome)
             )
-        self._doubtful = []
-        for index, refused in doubtful.items():
+        self._conflicts = []
+        for index, refused in by_index.items():
             try:
-                done = self.were_done(index, [failure.action for failure, _ in refused])
+                done = self.are_as_made(index, [failure.action for failure, _ in refused])
             except EngineError as error:
                 self._failures += [_unknown(failure, f"can't be read: {error}") for failure, _ in refused]
                 continue

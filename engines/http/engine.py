@@ -25,7 +25,12 @@ from shinglefold.engines.http.bulk import (
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import MALFORMED, NoDocument
 from shinglefold.engines.http.requests import HttpRequests, Steps
-from shinglefold.engines.http.responses import DONE, ITEMS, check_name, done, may_be_stored, read_answer
+from shinglefold.engines.http.responses import (
+    ITEMS,
+    check_name,
+    may_be_stored,
+    read_answer,
+)
 from shinglefold.errors import EngineError, EngineUnavailable, PermissionDenied, UnsupportedQuery
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 from shinglefold.runtime.sans_io import run, run_async
@@ -154,7 +159,7 @@ class HttpEngine(HttpRequests):
             UnsupportedQuery: the server does not support the name, a field type or a setting.
         """
         check_name(index)
-        self._request(self._create, DONE, done, index=index, mappings=mappings, settings=settings)
+        self._change(self._create, index=index, mappings=mappings, settings=settings)
 
     def delete_index(self, index: str) -> None:
         """Delete one index with all its documents; patterns and aliases are refused.
@@ -163,7 +168,7 @@ class HttpEngine(HttpRequests):
             IndexMissing: the index does not exist.
         """
         check_name(index)
-        self._request(self._client.indices.delete, DONE, done, index=index)
+        self._change(self._client.indices.delete, index=index)
 
     @retry_when_busy
     def index_exists(self, index: str) -> bool:
@@ -193,7 +198,7 @@ class HttpEngine(HttpRequests):
             EngineError: the server can't be reached or refuses us, and nothing was done yet.
         """
         self._check_open()
-        one = Bulk(self._send, self.backoff, self._takes_writes, self._were_done, self._unanswered)
+        one = Bulk(self._send, self.backoff, self._takes_writes, self._are_as_made, self._unanswered)
         return one.run(actions)
 
     @retry_when_busy
@@ -277,6 +282,10 @@ class HttpEngine(HttpRequests):
         with self._translate_errors():
             return read_answer(send(**arguments), self.who, expected, read)
 
+    def _change(self, send: Callable[..., Any], /, **arguments: object) -> None:
+        """Send a request that changes something, and check that the server acknowledges it."""
+        self._request(send, "acknowledged", operator.itemgetter("acknowledged"), **arguments)
+
     @contextmanager
     def _translate_errors(self, refine: Callable[[EngineError], EngineError] | None = None) -> Iterator[None]:
         """Wait for a turn to send the requests of the block, and translate what the client raises."""
@@ -304,7 +313,7 @@ class HttpEngine(HttpRequests):
                     raise Malformed(400, str(translated)) from error
                 raise translated from error
 
-    def _were_done(self, index: str, actions: Sequence[Mapping[str, Any]]) -> list[bool]:
+    def _are_as_made(self, index: str, actions: Sequence[Mapping[str, Any]]) -> list[bool]:
         """Return for each bulk action whether its document is as the action makes it."""
         keys = [key_of(action) for action in actions]
         stored = self.read(index, [id_ for _, id_, _ in keys], (), [routing for *_, routing in keys])

@@ -23,7 +23,7 @@ from shinglefold.model.recipe import DIFFERING, META_KEY
 
 T = TypeVar("T")
 #: The keys of answers, as messages name them.
-DONE, HITS, ITEMS = "acknowledged", "hits.hits, a list of objects", "items, one for each action"
+HITS, ITEMS = "hits.hits, a list of objects", "items, one for each action"
 SETTINGS = "the settings of each index"
 _PATTERN = frozenset('*?,<>|"\\/ ')
 
@@ -197,12 +197,6 @@ def _object(value: Any) -> JSON:  # noqa: ANN401 - JSON
 def objects_in(key: str, answer: Mapping[str, Any]) -> dict[str, JSON]:
     """Return the object at a key of each entry of an answer, such as the settings of each index."""
     return {name: _object(entry[key]) for name, entry in answer.items()}
-
-
-def done(answer: JSON) -> None:
-    """Check that a server answers that it did a change."""
-    if "acknowledged" not in answer:
-        raise KeyError(DONE)
 
 
 def search_answer(answer: JSON) -> JSON:
