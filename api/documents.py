@@ -8,7 +8,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
-from shinglefold.contracts.engine import JSON, Document
+from shinglefold.contracts.engine import DATE_FORMAT, JSON, Document
 from shinglefold.documents import MISSING, RAW_BUDGET, as_text, blocks, get, put, too_long, values_at, weight
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest import Pipeline
@@ -23,7 +23,6 @@ from shinglefold.options.validation import expected
 from shinglefold.rerank import Scope
 from shinglefold.rerank.hits import moment
 from shinglefold.rerank.index_fields import ISO_FORMATS, definition_of, unreadable_dates
-from shinglefold.rerank.request.arguments import DATE_FORMAT
 from shinglefold.rerank.request.hit_parts import with_doc_values
 from shinglefold.rerank.similar import QueryDocument
 

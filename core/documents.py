@@ -70,7 +70,7 @@ class SourceFilter:
         """Return the wanted parts of a document. Cost: linear in the lengths of patterns × names."""
         if self.whole:
             return dict(source)
-        return _filtered(source, "", self.includes, self.excludes, included=not self.includes)
+        return self._filtered(source, "", included=not self.includes)
 
     def within(self, names: Container[str]) -> bool:
         """Return whether everything wanted lies within the top-level objects of these names.
@@ -87,41 +87,29 @@ class SourceFilter:
             return False
         return not self.includes or _found(self.includes, path)
 
+    def _filtered(self, source: Mapping[str, Any], prefix: str, *, included: bool) -> dict[str, Any]:
+        found = {}
+        for name, value in source.items():
+            path = prefix + name
+            if _found(self.excludes, path):
+                continue
+            here = included or _found(self.includes, path)
+            if here and not any(_may_fit(pattern, f"{path}.") for pattern in self.excludes):
+                found[name] = value
+                continue
+            kept = self._kept(value, f"{path}.", included=here)
+            if here or kept not in (None, {}, []):
+                found[name] = kept
+        return found
 
-def _filtered(
-    source: Mapping[str, Any],
-    prefix: str,
-    includes: tuple[str, ...],
-    excludes: tuple[str, ...],
-    *,
-    included: bool,
-) -> dict[str, Any]:
-    found = {}
-    for name, value in source.items():
-        path = prefix + name
-        if _found(excludes, path):
-            continue
-        here = included or _found(includes, path)
-        kept = _kept(value, path + ".", includes, excludes, included=here)
-        if here or kept not in (None, {}, []):
-            found[name] = kept
-    return found
-
-
-def _kept(
-    value: object,
-    prefix: str,
-    includes: tuple[str, ...],
-    excludes: tuple[str, ...],
-    *,
-    included: bool,
-) -> Any:  # noqa: ANN401 - JSON
-    if isinstance(value, Mapping):
-        return _filtered(value, prefix, includes, excludes, included=included)
-    if isinstance(value, list):
-        kept = [_kept(item, prefix, includes, excludes, included=included) for item in value]
-        return kept if included else [item for item in kept if item not in (None, {}, [])]
-    return value if included else None
+    def _kept(self, value: object, prefix: str, *, included: bool) -> Any:  # noqa: ANN401 - JSON
+        if isinstance(value, Mapping):
+            return self._filtered(value, prefix, included=included)
+        if isinstance(value, list):
+            kept = [self._kept(item, prefix, included=included) for item in value]
+            # As on servers, a list loses objects and lists of which nothing is left.
+            return [item for item in kept if item not in ({}, []) and (included or item is not None)]
+        return value if included else None
 
 
 def _found(patterns: tuple[str, ...], path: str) -> bool:
@@ -131,6 +119,12 @@ def _found(patterns: tuple[str, ...], path: str) -> bool:
     ends = [place for place, character in enumerate(path) if character == "."]
     above = [path[:end] for end in ends] + [path]
     return any(_fits(pattern, name) for pattern in patterns for name in above)
+
+
+def _may_fit(pattern: str, start: str) -> bool:
+    """Return whether a pattern may match a name that begins like this."""
+    first, star, _ = pattern.partition("*")
+    return first.startswith(start) or (bool(star) and start.startswith(first))
 
 
 def _fits(pattern: str, name: str) -> bool:
@@ -378,6 +372,13 @@ def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> Document:
 def random_id() -> str:
     """Return a new id for a document, as engines make them."""
     return base64.urlsafe_b64encode(uuid.uuid4().bytes)[:22].decode()
+
+
+def with_id(action: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a bulk action whose document has an id, so that a retry can't store it a second time."""
+    if action.get("_id") is None and action.get("_op_type", "index") in ("index", "create"):
+        return {**action, "_id": random_id()}
+    return action
 
 
 def well_formed(text: str) -> str:

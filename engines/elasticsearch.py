@@ -31,7 +31,7 @@ from shinglefold.engines.http.engine import AsyncHttpEngine
 from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_json, refusal, unavailable
 from shinglefold.engines.http.product_detection import tls_context, without_redirects
 from shinglefold.engines.http.requests import HttpRequests
-from shinglefold.engines.http.responses import read_json, search_path, version_in
+from shinglefold.engines.http.responses import read_answer, read_json, search_path, version_in
 
 
 class ElasticsearchSerializer(JsonSerializer):
@@ -131,8 +131,11 @@ class ElasticsearchEngine(_ElasticsearchRequests, AdminEngine):
     def _connect(self, connection: Connection) -> Elasticsearch:
         return Elasticsearch(**_client_options(connection))
 
-    def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-        self._client.indices.create(index=index, mappings=dict(mappings), settings=dict(settings))
+    def _bulk_once(self, body: bytes) -> Any:  # noqa: ANN401 - see the base
+        return self._client.options(max_retries=0).bulk(operations=(body,))
+
+    def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:  # noqa: ANN401
+        return self._client.indices.create(index=index, mappings=dict(mappings), settings=dict(settings))
 
     def _version(self) -> str:
         try:
@@ -141,8 +144,8 @@ class ElasticsearchEngine(_ElasticsearchRequests, AdminEngine):
             if error.status_code != 405:
                 raise
             # A distribution without the module that answers at the root still has the versions of its nodes.
-            nodes = self._client.nodes.info(node_id="_local")["nodes"]
-            return str(next(iter(nodes.values()))["version"])
+            answer = self._client.nodes.info(node_id="_local")
+            return read_answer(answer, self.who, "nodes, each with its version", _version_of_node)
 
 
 class AsyncElasticsearchEngine(_ElasticsearchRequests, AsyncHttpEngine):
@@ -155,6 +158,11 @@ class AsyncElasticsearchEngine(_ElasticsearchRequests, AsyncHttpEngine):
 
         node = without_redirects(AiohttpHttpNode)
         return AsyncElasticsearch(node_class=node, **_client_options(connection))
+
+
+def _version_of_node(answer: JSON) -> str:
+    first, *_ = answer["nodes"].values()
+    return str(first["version"])
 
 
 def _client_options(connection: Connection) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.documents import with_id
 from shinglefold.errors import InputError
 from shinglefold.grouping.candidate_search import CandidateLookup
 from shinglefold.grouping.field_values import Values
@@ -17,7 +18,7 @@ from shinglefold.grouping.intent_index import ConcurrentRunMarker
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.similarity import ComparedBatch, Pair, SimilarityModel, similarity_model
 from shinglefold.ingest.index_mapping import write_index_of
-from shinglefold.ingest.writing.batch import Action, with_id
+from shinglefold.ingest.writing.batch import Action
 from shinglefold.maintenance.reconcile import DocumentKey, key_of
 from shinglefold.model.linkage import noted_linkage
 from shinglefold.model.recipe import Recipe

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any
 
+from shinglefold.contracts.engine import DATE_FORMAT
 from shinglefold.errors import ConfigError, PermissionDenied, RecipeMismatch, SchemeMismatch, chain, suggest
 from shinglefold.model.recipe import (
     LANGUAGE,
@@ -19,7 +20,6 @@ from shinglefold.options.validation import check_str
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.hits import Hit, language_code, stored_value
 from shinglefold.rerank.representatives import load_policies
-from shinglefold.rerank.request.arguments import DATE_FORMAT
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions
 
 #: Fields of every document that no mapping names.

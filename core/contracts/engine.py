@@ -11,6 +11,8 @@ Document = dict[str, Any]
 JSON = dict[str, Any]
 #: The URL parameters of a request, by their names in the servers' interface.
 Parameters = Mapping[str, Any]
+#: The format of a date whose mapping names none.
+DATE_FORMAT = "strict_date_optional_time||epoch_millis"
 #: One search of ``msearch``: index, body and, optionally, parameters. The index is None if the body names a
 #: point in time.
 Search = tuple[str | None, Mapping[str, Any]] | tuple[str | None, Mapping[str, Any], Parameters | None]

@@ -3,7 +3,7 @@
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from fnmatch import fnmatchcase
 from importlib.metadata import version
 from pathlib import Path
@@ -45,6 +45,7 @@ from shinglefold.engines.embedded.store.index_folders import (
     replace_folder,
 )
 from shinglefold.engines.embedded.store.snapshots import Pits, Snapshot
+from shinglefold.engines.embedded.store.write_ahead_log import journal_files
 from shinglefold.errors import (
     EngineError,
     EngineUnavailable,
@@ -206,7 +207,7 @@ class EmbeddedEngine(ExclusiveAccess):
     def mappings(self, index: str) -> JSON:
         """Return the mappings of an index, including fields that were added by dynamic mapping."""
         with self._lock:
-            return dict(self._index(index).catalog.mappings)
+            return dict(self._catalog(index).mappings)
 
     def all_mappings(self, pattern: str) -> dict[str, JSON]:
         """Return the mappings of each index that a name or pattern matches.
@@ -362,6 +363,16 @@ class EmbeddedEngine(ExclusiveAccess):
         if index not in self._indices:
             self._indices[index] = Index(self.path / index, self._analysis, self._limits)
         return self._indices[index]
+
+    def _catalog(self, index: str) -> Catalog:
+        """Return the newest catalog of an index, read alone if it is not open."""
+        folder = self.path / index
+        # A journal may have documents with further fields.
+        if index not in self._indices and self.index_exists(index) and not journal_files(folder):
+            # If another process changes the files meanwhile, opening them tries again.
+            with suppress(EngineUnavailable):
+                return Catalog.load(folder)
+        return self._index(index).catalog
 
     def _searched(self, index: str | None) -> Snapshot:
         if index is None:

@@ -1,12 +1,19 @@
 """Administration of indices, mappings and templates; both clients have the same methods for it."""
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Self
 
 from shinglefold.contracts.engine import JSON, BulkResult, IndexInfo
 from shinglefold.engines.http.engine import HttpEngine, retry_when_busy
-from shinglefold.engines.http.responses import check_given, check_name
+from shinglefold.engines.http.responses import (
+    SETTINGS,
+    check_given,
+    check_name,
+    objects_in,
+    read_answer,
+)
 from shinglefold.errors import EngineUnavailable, IndexMissing, PermissionDenied, UnsupportedQuery
 from shinglefold.runtime.sans_io import run
 
@@ -36,7 +43,7 @@ class AdminEngine(HttpEngine):
         aliases = self._aliases_by_index(pattern)
         stats = self._stats(pattern)
         return [
-            _info(name, stats.get(name), names)
+            IndexInfo(name, *stats.get(name, (None, None)), tuple(sorted(names)))
             for name, names in sorted(aliases.items())
             if pattern.startswith(".") or _is_of_users(name)
         ]
@@ -60,10 +67,10 @@ class AdminEngine(HttpEngine):
         return {name: aliases.get(name, {}) for name in names}
 
     @retry_when_busy
-    def _stats(self, pattern: str) -> JSON:
+    def _stats(self, pattern: str) -> dict[str, tuple[int | None, int | None]]:
         options = {"metric": "docs,store", "expand_wildcards": "open,hidden", "forbid_closed_indices": False}
-        answer = self._request(self._client.indices.stats, index=pattern, **options)
-        return dict(answer["indices"])
+        expected = "indices, each with primaries"
+        return self._request(self._client.indices.stats, expected, _counts, index=pattern, **options)
 
     def check(self, index: str) -> None:
         """Check that an index exists; servers check their files themselves.
@@ -96,7 +103,7 @@ class AdminEngine(HttpEngine):
         actions += [
             {"add": {"index": by, "alias": alias, **_alias_options(given)}} for alias, given in moved.items()
         ]
-        self._request(self._client.indices.update_aliases, body={"actions": actions})
+        self._change(self._client.indices.update_aliases, body={"actions": actions})
 
     def delete_by_query(self, index: str, query: Mapping[str, Any]) -> BulkResult:
         """Delete all documents that match a query; see ``Engine.delete_by_query``.
@@ -111,13 +118,18 @@ class AdminEngine(HttpEngine):
         deleted = 0
         self.refresh(index)
         # The next round finds a document again that changed before it could be deleted.
-        while hits := _all_hits(self.search(index, body, self.can.newest)):
-            result = self.bulk([_deletion(hit) for hit in hits])
+        while deletions := self._deletions(index, body):
+            result = self.bulk(deletions)
             deleted += result.indexed
             self.refresh(index)
             if not result.indexed:
                 return BulkResult(deleted, result.failures)
         return BulkResult(deleted)
+
+    def _deletions(self, index: str, body: JSON) -> list[JSON]:
+        expected = "_shards, timed_out, and hits with _index, _id, _seq_no and _primary_term"
+        answer = self.search(index, body, self.can.newest)
+        return read_answer(answer, self.who, expected, _deletions)
 
     @retry_when_busy
     def all_mappings(self, pattern: str) -> dict[str, JSON]:
@@ -136,7 +148,7 @@ class AdminEngine(HttpEngine):
             UnsupportedQuery: a field exists with another type.
         """
         check_name(index)
-        self._request(self._client.indices.put_mapping, index=index, body=dict(mappings))
+        self._change(self._client.indices.put_mapping, index=index, body=dict(mappings))
 
     @retry_when_busy
     def component_template(self, name: str) -> JSON | None:
@@ -149,8 +161,8 @@ class AdminEngine(HttpEngine):
             exists = True
         if not exists:
             return None
-        answer = self._request(self._client.cluster.get_component_template, name=name)
-        return _without_dates(answer["component_templates"][0]["component_template"])
+        send = self._client.cluster.get_component_template
+        return self._request(send, "component_templates", _component, name=name)
 
     @retry_when_busy
     def put_component_template(self, name: str, body: Mapping[str, Any]) -> None:
@@ -159,13 +171,12 @@ class AdminEngine(HttpEngine):
         Raises:
             UnsupportedQuery: the server can't read it, or an index template that uses it becomes invalid.
         """
-        self._request(self._client.cluster.put_component_template, name=name, body=dict(body))
+        self._change(self._client.cluster.put_component_template, name=name, body=dict(body))
 
     @retry_when_busy
     def index_templates(self) -> dict[str, JSON]:
         """Return every index template by name."""
-        answer = self._request(self._client.indices.get_index_template)
-        return {entry["name"]: _without_dates(entry["index_template"]) for entry in answer["index_templates"]}
+        return self._request(self._client.indices.get_index_template, "index_templates", _index_templates)
 
     @retry_when_busy
     def put_index_template(self, name: str, body: Mapping[str, Any]) -> None:
@@ -175,7 +186,7 @@ class AdminEngine(HttpEngine):
             UnsupportedQuery: the server can't read it, or another template of its priority matches the same
                 indices.
         """
-        self._request(self._client.indices.put_index_template, name=name, body=dict(body))
+        self._change(self._client.indices.put_index_template, name=name, body=dict(body))
 
     @retry_when_busy
     def delete_component_template(self, name: str) -> None:
@@ -184,22 +195,24 @@ class AdminEngine(HttpEngine):
         Raises:
             UnsupportedQuery: an index template uses it.
         """
-        self._request(self._client.cluster.delete_component_template, name=name)
+        self._change(self._client.cluster.delete_component_template, name=name)
 
     @retry_when_busy
     def delete_index_template(self, name: str) -> None:
         """Delete an index template."""
-        self._request(self._client.indices.delete_index_template, name=name)
+        self._change(self._client.indices.delete_index_template, name=name)
 
     @retry_when_busy
     def resolved_template(self, name: str) -> JSON:
         """Return the settings, mappings and aliases of an index template, with its components."""
-        return dict(self._request(self._client.indices.simulate_template, name=name)["template"])
+        send = self._client.indices.simulate_template
+        return self._request(send, "template", lambda answer: dict(answer["template"]), name=name)
 
     @retry_when_busy
     def legacy_templates(self) -> dict[str, JSON]:
         """Return every legacy template by name."""
-        return self._request(self._client.indices.get_template)
+        expected = "index_patterns of each template"
+        return self._request(self._client.indices.get_template, expected, _legacy_templates)
 
     @retry_when_busy
     def index_settings(self, pattern: str) -> dict[str, JSON]:
@@ -210,8 +223,8 @@ class AdminEngine(HttpEngine):
         """
         check_given(pattern)
         options = {"flat_settings": True, "expand_wildcards": "open,closed"}
-        answer = self._request(self._client.indices.get_settings, index=pattern, **options)
-        return {name: dict(entry["settings"]) for name, entry in answer.items()}
+        read, send = partial(objects_in, "settings"), self._client.indices.get_settings
+        return self._request(send, SETTINGS, read, index=pattern, **options)
 
     @retry_when_busy
     def data_streams(self, pattern: str) -> dict[str, str]:
@@ -221,10 +234,10 @@ class AdminEngine(HttpEngine):
         """
         check_given(pattern)
         try:
-            answer = self._request(self._client.indices.get_data_stream, name=pattern)
+            send = self._client.indices.get_data_stream
+            return self._request(send, "data_streams", _data_streams, name=pattern)
         except (IndexMissing, UnsupportedQuery):
             return {}
-        return {entry["name"]: str(entry.get("template", "")) for entry in answer["data_streams"]}
 
     def writes_to(self, name: str) -> tuple[tuple[str, ...], str]:
         """Return the indices of an alias, and the one for new documents (empty if there is none)."""
@@ -245,8 +258,8 @@ class AdminEngine(HttpEngine):
 
     @retry_when_busy
     def _aliases(self, /, pattern: str, **options: str) -> dict[str, JSON]:
-        answer = self._request(self._client.indices.get_alias, index=pattern, **options)
-        return {name: dict(entry["aliases"]) for name, entry in answer.items()}
+        read, send = partial(objects_in, "aliases"), self._client.indices.get_alias
+        return self._request(send, "the aliases of each index", read, index=pattern, **options)
 
 
 def _without_dates(template: Mapping[str, Any]) -> JSON:
@@ -254,15 +267,34 @@ def _without_dates(template: Mapping[str, Any]) -> JSON:
     return {key: value for key, value in template.items() if not key.startswith(_DATES)}
 
 
-def _info(name: str, stats: Mapping[str, Any] | None, aliases: JSON) -> IndexInfo:
-    primaries = stats["primaries"] if stats else {}
-    documents, size = primaries.get("docs"), primaries.get("store")
-    return IndexInfo(
-        name,
-        int(documents["count"]) if documents else None,
-        int(size["size_in_bytes"]) if size else None,
-        tuple(sorted(aliases)),
-    )
+def _component(answer: JSON) -> JSON:
+    return _without_dates(answer["component_templates"][0]["component_template"])
+
+
+def _index_templates(answer: JSON) -> dict[str, JSON]:
+    return {entry["name"]: _without_dates(entry["index_template"]) for entry in answer["index_templates"]}
+
+
+def _legacy_templates(answer: JSON) -> dict[str, JSON]:
+    return {
+        name: {**template, "index_patterns": template["index_patterns"]} for name, template in answer.items()
+    }
+
+
+def _data_streams(answer: JSON) -> dict[str, str]:
+    return {entry["name"]: str(entry.get("template", "")) for entry in answer["data_streams"]}
+
+
+def _counts(answer: JSON) -> dict[str, tuple[int | None, int | None]]:
+    """Return the number of documents and the bytes of each index; None for what can't be read now."""
+    counts = {}
+    for name, primaries in objects_in("primaries", answer["indices"]).items():
+        documents, size = primaries.get("docs"), primaries.get("store")
+        counts[name] = (
+            int(documents["count"]) if documents else None,
+            int(size["size_in_bytes"]) if size else None,
+        )
+    return counts
 
 
 def _is_of_users(name: str) -> bool:
@@ -274,11 +306,10 @@ def _alias_options(options: Mapping[str, Any]) -> JSON:
     return {name: options[name] for name in _ALIAS_OPTIONS if name in options}
 
 
-def _all_hits(answer: JSON) -> Sequence[JSON]:
+def _deletions(answer: JSON) -> list[JSON]:
     if answer["_shards"]["failed"] or answer["timed_out"]:
         raise EngineUnavailable("deleting: not all shards answered, so not all was deleted; try again later")
-    hits: Sequence[JSON] = answer["hits"]["hits"]
-    return hits
+    return [_deletion(hit) for hit in answer["hits"]["hits"]]
 
 
 def _deletion(hit: JSON) -> JSON:

@@ -1,13 +1,14 @@
 """Bulk requests through a client: retries while the server is busy, failures as values."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
-from shinglefold.contracts.engine import BulkFailure, BulkResult
-from shinglefold.documents import random_id
+from shinglefold.contracts.engine import BulkFailure, BulkResult, VersionedDocument
+from shinglefold.documents import with_id
 from shinglefold.engines.http.errors import (
     BUSY,
     block_remedy,
@@ -20,9 +21,11 @@ from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.runtime.backoff import Backoff, never
 
 Action = Mapping[str, Any]
-_CONFLICT = 409
+_CONFLICT, _MISSING = 409, 404
+#: Index, id and routing of a document.
+Key = tuple[object, str, Any]
 #: Sends some actions, and yields for each whether it was done, and the answer.
-Helper = Callable[[Sequence[dict[str, Any]]], Iterator[tuple[bool, Mapping[str, Any]]]]
+Helper = Callable[[Sequence[Action]], Iterator[tuple[bool, Mapping[str, Any]]]]
 
 #: The most actions sent together: as many as a block has. A request is also limited to ``BYTES``.
 CHUNK = 1_000
@@ -45,7 +48,7 @@ class _Item:
     """An action, and the form in which it is sent."""
 
     given: Action
-    sent: dict[str, Any]
+    sent: Action
 
 
 _Busy = tuple[_Item, BulkFailure]
@@ -59,16 +62,24 @@ class Bulk:
         helper: raises ``EngineUnavailable`` if the server is busy or silent, ``Malformed`` if it refuses a
             request as a whole, and another ``EngineError`` if retries are useless.
         exists: returns whether an index exists; a server would create a missing one with guessed mappings.
+        are_as_made: reads documents of an index, and returns for each action whether its document is as the
+            action makes it.
+        unanswered: documents that were sent and may be stored, as the answer was lost. Kept by the caller,
+            because failed actions are often sent again with another call.
     """
 
     helper: Helper
     backoff: Backoff
     exists: Callable[[str], bool]
+    are_as_made: Callable[[str, Sequence[Action]], list[bool]]
+    unanswered: set[Key] = field(default_factory=set)
     _indexed: int = 0
     _written_over: int = 0
     _renamed: Counter[str] = field(default_factory=Counter)
     _failures: list[BulkFailure] = field(default_factory=list)
     _known: dict[str, bool] = field(default_factory=dict)
+    #: Refused actions that were sent before without an answer, with their items in the answer.
+    _conflicts: list[tuple[BulkFailure, Mapping[str, Any]]] = field(default_factory=list)
     _error: EngineError | None = None
 
     def run(self, actions: Iterable[Action]) -> BulkResult:
@@ -126,6 +137,10 @@ class Bulk:
         except EngineError as error:
             self._error = error
             busy += [self._not_sent(item, error) for item in items[done:]]
+            if isinstance(error, EngineUnavailable):
+                sent = (item.given for item in items[done:])
+                self.unanswered.update(key_of(action) for action in sent if action.get("_id") is not None)
+        self._read_conflicts()
         return busy
 
     def _record(self, item: _Item, ok: bool, answer: Mapping[str, Any]) -> list[_Busy]:
@@ -135,21 +150,52 @@ class Bulk:
             if (result := outcome.get("result")) == "noop" and was_dropped(answer):
                 self._failures.append(BulkFailure(item.given, DROPPED, DROPPED_REASON, dropped=True))
                 return []
-            self._indexed += 1
             if result == "updated" and verb == "index":
                 self._written_over += 1
-            if (index := outcome.get("_index")) != item.sent["_index"]:
-                self._renamed[index] += 1
+            self._count(item.given, outcome)
             return []
         failure = failed(item.given, answer)
         if failure.status in BUSY:
             return [(item, failure)]
         if failure.status == _CONFLICT and item.given.get("_id") is None:
             # Nobody else has this id: a request whose answer was lost stored the document.
-            self._indexed += 1
-            return []
-        self._failures.append(failure)
+            self._count(item.given, next(iter(answer.values())))
+        elif failure.status in (_CONFLICT, _MISSING) and key_of(item.given) in self.unanswered:
+            self._conflicts.append((failure, next(iter(answer.values()))))
+        else:
+            self._failures.append(failure)
+            self.unanswered.discard(key_of(item.given))
         return []
+
+    def _count(self, action: Action, outcome: Mapping[str, Any]) -> None:
+        """Count an action that was done, and forget that it may have been done before."""
+        self._indexed += 1
+        if (index := outcome.get("_index", action["_index"])) != action["_index"]:
+            self._renamed[index] += 1
+        if self.unanswered:
+            self.unanswered.discard(key_of(action))
+
+    def _read_conflicts(self) -> None:
+        """Count refused actions as done if they were, by an attempt whose answer was lost."""
+        by_index: dict[str, list[tuple[BulkFailure, Mapping[str, Any]]]] = {}
+        for failure, outcome in self._conflicts:
+            # The answer names the index behind an alias or a data stream.
+            by_index.setdefault(outcome.get("_index") or failure.action["_index"], []).append(
+                (failure, outcome)
+            )
+        self._conflicts = []
+        for index, refused in by_index.items():
+            try:
+                done = self.are_as_made(index, [failure.action for failure, _ in refused])
+            except EngineError as error:
+                self._failures += [_unknown(failure, f"can't be read: {error}") for failure, _ in refused]
+                continue
+            for (failure, outcome), was_done in zip(refused, done, strict=True):
+                if was_done:
+                    self._count(failure.action, outcome)
+                else:
+                    self._failures.append(_unknown(failure, "is not what was sent"))
+                    self.unanswered.discard(key_of(failure.action))
 
     def _halve(self, items: Sequence[_Item], error: Malformed) -> list[_Busy]:
         """Find the items for which a request was refused, by sending its halves."""
@@ -174,10 +220,9 @@ def chunks(actions: Iterable[Action]) -> Iterator[list[Action]]:
     So a retry can't overtake a later action on the same document.
     """
     chunk: list[Action] = []
-    seen: set[tuple[object, ...]] = set()
+    seen: set[Key] = set()
     for action in actions:
-        routing = action.get("routing", action.get("_routing"))
-        key = (action.get("_index"), str(action.get("_id")), routing)
+        key = key_of(action)
         if len(chunk) == CHUNK or (action.get("_id") is not None and key in seen):
             yield chunk
             chunk, seen = [], set()
@@ -187,12 +232,35 @@ def chunks(actions: Iterable[Action]) -> Iterator[list[Action]]:
         yield chunk
 
 
-def with_id(action: Action) -> dict[str, Any]:
-    """Return an action with an ``_id``, so that a retry after a timeout can't create a second document."""
-    sent = dict(action)
-    if sent.get("_id") is None and sent.get("_op_type", "index") in ("index", "create"):
-        sent["_id"] = random_id()
-    return sent
+def key_of(action: Action) -> Key:
+    """Return index, id and routing of the document of an action."""
+    return action.get("_index"), str(action.get("_id")), action.get("routing", action.get("_routing"))
+
+
+def is_as_made(action: Action, stored: VersionedDocument | None, dumps: Callable[[Any], Any]) -> bool:
+    """Return whether a document is what an action makes of it.
+
+    Args:
+        stored: the document; None if there is none.
+        dumps: writes JSON as the client does.
+    """
+    verb = action.get("_op_type", "index")
+    if stored is None or verb == "delete":
+        return stored is None and verb == "delete"
+    source = action.get("_source")
+    sent = json.loads(source if isinstance(source, str | bytes) else dumps(source))
+    # Python compares True with 1, and JSON does not.
+    return json.dumps(sent, sort_keys=True) == json.dumps(stored.source, sort_keys=True)
+
+
+def _unknown(failure: BulkFailure, why: str) -> BulkFailure:
+    """Return a failure that says that the action may have been done."""
+    action = failure.action
+    return replace(
+        failure,
+        reason=f"{failure.reason}. The answer to an earlier attempt was lost, and the document {why}, so it "
+        f"is unknown whether that attempt was done; compare GET {action['_index']}/_doc/{action['_id']}",
+    )
 
 
 def was_dropped(answer: Mapping[str, Any]) -> bool:
@@ -236,8 +304,8 @@ def can_be_joined(action: Action) -> bool:
 
 def bulk_bodies(
     actions: Sequence[Action], most: int, expand: Callable[[dict[str, Any]], Any], dumps: Callable[[Any], Any]
-) -> Iterator[bytes]:
-    """Yield the bodies of bulk requests for actions, in order.
+) -> Iterator[tuple[bytes, int]]:
+    """Yield the bodies of bulk requests for actions, in order, each with the number of its actions.
 
     Args:
         most: the bytes of a body; a larger document gets a separate request.
@@ -246,7 +314,7 @@ def bulk_bodies(
     """
     heads: dict[tuple[str, str], str] = {}
     pieces: list[bytes] = []
-    size = 0
+    size = count = 0
     for action in actions:
         if can_be_joined(action):
             verb, index, source = action.get("_op_type", "index"), action["_index"], action["_source"]
@@ -260,12 +328,13 @@ def bulk_bodies(
             lines = bulk_lines([header] if rest is None else [header, rest], dumps), b"", b""
         length = sum(map(len, lines))
         if pieces and size + length > most:
-            yield b"".join(pieces)
-            pieces, size = [], 0
+            yield b"".join(pieces), count
+            pieces, size, count = [], 0, 0
         pieces += lines
         size += length
+        count += 1
     if pieces:
-        yield b"".join(pieces)
+        yield b"".join(pieces), count
 
 
 def bulk_lines(values: Iterable[object], dumps: Callable[[Any], Any]) -> bytes:
@@ -285,8 +354,10 @@ def bulk_lines(values: Iterable[object], dumps: Callable[[Any], Any]) -> bytes:
     return b"".join(lines)
 
 
-def bulk_results(answer: Mapping[str, Any]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
-    """Yield for each action whether it was done, and its item in the answer, as the helpers do."""
-    for item in answer["items"]:
+def bulk_results(count: int, answer: Mapping[str, Any]) -> list[tuple[bool, Mapping[str, Any]]]:
+    """Return for each of some actions whether it was done, and its item in the answer, as the helpers do."""
+    results = []
+    for _, item in zip(range(count), answer["items"], strict=True):
         (result,) = item.values()
-        yield 200 <= result.get("status", 500) < 300, item
+        results.append((200 <= result.get("status", 500) < 300, item))
+    return results

@@ -8,21 +8,29 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from shinglefold.contracts.engine import JSON, BulkResult, Parameters, Search, VersionedDocument, WriteResult
 from shinglefold.engines.http.bulk import (
     BYTES,
     Bulk,
+    Key,
     Malformed,
     bulk_bodies,
     bulk_results,
+    is_as_made,
+    key_of,
 )
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import MALFORMED, NoDocument
 from shinglefold.engines.http.requests import HttpRequests, Steps
-from shinglefold.engines.http.responses import check_name, may_be_stored, plain
+from shinglefold.engines.http.responses import (
+    ITEMS,
+    check_name,
+    may_be_stored,
+    read_answer,
+)
 from shinglefold.errors import EngineError, EngineUnavailable, PermissionDenied, UnsupportedQuery
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
 from shinglefold.runtime.sans_io import run, run_async
@@ -118,6 +126,7 @@ class HttpEngine(HttpRequests):
     ) -> None:
         super().__init__(connection, client=client)
         self._turns = FairSemaphore(connection.max_connections)
+        self._unanswered: set[Key] = set()
         self.backoff = backoff or replace(BACKOFF, retries=connection.retries)
 
     def __enter__(self) -> Self:
@@ -135,8 +144,12 @@ class HttpEngine(HttpRequests):
         """Return the sort key that makes any order total under a point in time."""
 
     @abstractmethod
-    def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-        """Create an index through the client."""
+    def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:  # noqa: ANN401
+        """Create an index through the client, and return the answer."""
+
+    @abstractmethod
+    def _bulk_once(self, body: bytes) -> Any:  # noqa: ANN401 - the clients' own types
+        """Send the body of one bulk request without the client's own retries, which hide lost answers."""
 
     def create_index(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         """Create an index.
@@ -146,8 +159,7 @@ class HttpEngine(HttpRequests):
             UnsupportedQuery: the server does not support the name, a field type or a setting.
         """
         check_name(index)
-        with self._translate_errors():
-            self._create(index, mappings, settings)
+        self._change(self._create, index=index, mappings=mappings, settings=settings)
 
     def delete_index(self, index: str) -> None:
         """Delete one index with all its documents; patterns and aliases are refused.
@@ -156,8 +168,7 @@ class HttpEngine(HttpRequests):
             IndexMissing: the index does not exist.
         """
         check_name(index)
-        with self._translate_errors():
-            self._client.indices.delete(index=index)
+        self._change(self._client.indices.delete, index=index)
 
     @retry_when_busy
     def index_exists(self, index: str) -> bool:
@@ -187,7 +198,8 @@ class HttpEngine(HttpRequests):
             EngineError: the server can't be reached or refuses us, and nothing was done yet.
         """
         self._check_open()
-        return Bulk(self._send, self.backoff, self._takes_writes).run(actions)
+        one = Bulk(self._send, self.backoff, self._takes_writes, self._are_as_made, self._unanswered)
+        return one.run(actions)
 
     @retry_when_busy
     def refresh(self, index: str) -> None:
@@ -205,11 +217,9 @@ class HttpEngine(HttpRequests):
         if not may_be_stored(id):
             return None
         try:
-            answer = self._request(self._client.get, index=index, id=id)
+            return self._request(self._client.get, "_index and _id", _document, index=index, id=id)
         except NoDocument:
             return None
-        # An index may keep no sources.
-        return {"_index": answer["_index"], "_id": answer["_id"], "_source": answer.get("_source") or {}}
 
     def search(
         self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
@@ -265,10 +275,16 @@ class HttpEngine(HttpRequests):
             if self.owns_client:
                 self._client.close()
 
-    def _request(self, send: Callable[..., Any], **arguments: object) -> JSON:
-        """Send a request in turn by a method of the client, and return its answer."""
+    def _request(
+        self, send: Callable[..., Any], expected: str, read: Callable[[JSON], T], /, **arguments: object
+    ) -> T:
+        """Send a request in turn by a method of the client, and return what is read in its answer."""
         with self._translate_errors():
-            return plain(send(**arguments), self.who)
+            return read_answer(send(**arguments), self.who, expected, read)
+
+    def _change(self, send: Callable[..., Any], /, **arguments: object) -> None:
+        """Send a request that changes something, and check that the server acknowledges it."""
+        self._request(send, "acknowledged", operator.itemgetter("acknowledged"), **arguments)
 
     @contextmanager
     def _translate_errors(self, refine: Callable[[EngineError], EngineError] | None = None) -> Iterator[None]:
@@ -285,16 +301,23 @@ class HttpEngine(HttpRequests):
         finally:
             self._turns.release()
 
-    def _send(self, actions: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
+    def _send(self, actions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
         with self._turn():
             try:
-                for body in bulk_bodies(actions, BYTES, self.expand_action, self._dumps):
-                    yield from bulk_results(plain(self._bulk_body(body), self.who))
+                for body, count in bulk_bodies(actions, BYTES, self.expand_action, self._dumps):
+                    read = partial(bulk_results, count)
+                    yield from read_answer(self._bulk_once(body), self.who, ITEMS, read)
             except self.client_errors.raised as error:
                 translated = self.client_errors.translate(error, self.who)
                 if self.client_errors.status(error) in MALFORMED:
                     raise Malformed(400, str(translated)) from error
                 raise translated from error
+
+    def _are_as_made(self, index: str, actions: Sequence[Mapping[str, Any]]) -> list[bool]:
+        """Return for each bulk action whether its document is as the action makes it."""
+        keys = [key_of(action) for action in actions]
+        stored = self.read(index, [id_ for _, id_, _ in keys], (), [routing for *_, routing in keys])
+        return [is_as_made(*each, self._dumps) for each in zip(actions, stored, strict=True)]
 
     def _takes_writes(self, index: str) -> bool:
         """Return whether an index exists; if that can't be found out, the write reports it."""
@@ -304,6 +327,11 @@ class HttpEngine(HttpRequests):
             return False
         except EngineError:
             return True
+
+
+def _document(answer: JSON) -> JSON:
+    # An index may keep no sources.
+    return {"_index": answer["_index"], "_id": answer["_id"], "_source": answer.get("_source") or {}}
 
 
 class AsyncHttpEngine(HttpRequests):

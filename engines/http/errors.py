@@ -253,10 +253,18 @@ def not_json(who: str, causes: Sequence[object]) -> EngineError:
 
 
 def broken_answer(who: str, where: str = "") -> EngineUnavailable:
-    """Return the error for an answer that is not a JSON object."""
+    """Return the error for an answer that is not JSON."""
     return EngineUnavailable(
         f"{who} answers with something that is not JSON{where}: the answer was cut off, or something else "
         "answers. Try again, and check the address."
+    )
+
+
+def unexpected_answer(who: str, expected: str) -> EngineUnavailable:
+    """Return the error for an answer in JSON that lacks what the server answers to this request."""
+    return EngineUnavailable(
+        f"{who} answers with JSON that does not fit the request: expected {expected}. Something else "
+        "answers, such as a proxy. Try again, and check the address."
     )
 
 

@@ -32,6 +32,9 @@ from shinglefold.engines.http.errors import (
     under_pit,
 )
 from shinglefold.engines.http.responses import (
+    HITS,
+    ITEMS,
+    SETTINGS,
     check_given,
     check_local,
     check_name,
@@ -42,9 +45,11 @@ from shinglefold.engines.http.responses import (
     in_address,
     insert_refusals,
     msearch_lines,
+    objects_in,
     one_mapping,
     parse_msearch,
-    plain,
+    read_answer,
+    search_answer,
     with_objects,
 )
 from shinglefold.errors import (
@@ -145,25 +150,26 @@ class HttpRequests(ABC):
     def _all_mappings_steps(self, pattern: str) -> Steps[dict[str, JSON]]:
         """Return the mappings of each index that a name, alias or pattern matches."""
         answer = yield from self._mapping_answer(pattern)
-        return {index: dict(entry["mappings"]) for index, entry in answer.items()}
+        return {index: entry["mappings"] for index, entry in answer.items()}
 
     def _mapping_answer(self, pattern: str) -> Steps[JSON]:
         check_given(pattern)
         check_local(pattern)
-        answer = yield from self._answer(lambda: self._client.indices.get_mapping(index=pattern))
-        return {
-            index: {"mappings": with_objects(entry.get("mappings") or {})} for index, entry in answer.items()
-        }
+        send = partial(self._client.indices.get_mapping, index=pattern)
+        return (yield from self._answer(send, "the mappings of each index", _mappings))
 
     def _search_steps(
         self, index: str | None, body: Mapping[str, Any], parameters: Parameters | None = None
     ) -> Steps[JSON]:
         check_searched(index, body)
         refine = under_pit if index is None else None
-        if parameters:
-            given = in_address(parameters)
-            return (yield from self._answer(lambda: self._search(index, dict(body), given), refine))
-        return (yield from self._answer(lambda: self._client.search(index=index, body=dict(body)), refine))
+        given = in_address(parameters or {})
+        send = partial(self._client.search, index=index, body=dict(body))
+        if given:
+            send = partial(self._search, index, dict(body), given)
+        # Whoever filters an answer need not want the hits.
+        read: Callable[[JSON], JSON] = dict if "filter_path" in given else search_answer
+        return (yield from self._answer(send, HITS, read, refine))
 
     def _msearch_steps(self, searches: Sequence[Search]) -> Steps[list[JSON | EngineError]]:
         """Return the answer to each of several searches, in one request if that is possible."""
@@ -179,7 +185,8 @@ class HttpRequests(ABC):
         try:
             with self._translate_errors():
                 answer = yield lambda: self._msearch(msearch_lines(searches))
-                return parse_msearch(searches, plain(answer, self.who), self.who)
+                read = partial(parse_msearch, searches, who=self.who)
+                return read_answer(answer, self.who, "responses, one for each search", read)
         except UnsupportedQuery as error:
             if len(searches) == 1:
                 return [error]
@@ -204,13 +211,11 @@ class HttpRequests(ABC):
     def _open_pit_steps(self, index: str, keep_alive: str, parameters: Parameters | None) -> Steps[str]:
         check_given(index)
         given = {"keep_alive": keep_alive, **in_address(parameters or {})}
-        answer = yield from self._answer(lambda: self._create_pit(index, given))
-        return str(answer["pit_id"] if "pit_id" in answer else answer["id"])
+        return (yield from self._answer(lambda: self._create_pit(index, given), "pit_id or id", _pit_id))
 
     def _close_pit_steps(self, pit: str) -> Steps[None]:
         try:
-            with self._translate_errors():
-                yield lambda: self._delete_pit(pit)
+            yield from self._answer(lambda: self._delete_pit(pit), "pits or succeeded", _check_closed)
         except EngineError as error:
             # Servers answer one of these if the point in time does not exist any more.
             cause = error.__cause__
@@ -220,18 +225,24 @@ class HttpRequests(ABC):
     def _refresh_steps(self, index: str) -> Steps[None]:
         check_given(index)
         begun = monotonic()
-        answer = yield from self._answer(lambda: self._client.indices.refresh(index=index))
-        check_refreshed(answer, monotonic() - begun, self.who)
+
+        def read(answer: JSON) -> None:
+            check_refreshed(answer, monotonic() - begun, self.who)
+
+        yield from self._answer(lambda: self._client.indices.refresh(index=index), "_shards", read)
 
     def _write_steps(self, actions: Sequence[Mapping[str, Any]]) -> Steps[list[WriteResult]]:
         if not actions:
             return []
         sent = [line for action in actions for line in _action_lines(action)]
-        answer = yield from self._answer(lambda: self._bulk_body(bulk_lines(sent, self._dumps)))
-        for result in (result for item in answer["items"] for result in item.values()):
-            if error_type(result) in FOR_ALL:
-                raise refusal(result["status"], result, self.who)
-        return [_write_result(item, action) for item, action in zip(answer["items"], actions, strict=True)]
+
+        def read(answer: JSON) -> list[WriteResult]:
+            for result in (result for item in answer["items"] for result in item.values()):
+                if error_type(result) in FOR_ALL:
+                    raise refusal(result["status"], result, self.who)
+            return [_write_result(item, one) for item, one in zip(answer["items"], actions, strict=True)]
+
+        return (yield from self._answer(lambda: self._bulk_body(bulk_lines(sent, self._dumps)), ITEMS, read))
 
     def _read_steps(
         self, index: str, ids: Sequence[str], source: Sequence[str], routings: Sequence[str | None]
@@ -241,18 +252,22 @@ class HttpRequests(ABC):
             return []
         each = zip(ids, routings or [None] * len(ids), strict=True)
         body = {"docs": [_mget_item(index, id_, source, routing) for id_, routing in each]}
-        answer = yield from self._answer(lambda: self._client.mget(body=body, **self.can.newest))
-        for found in answer["docs"]:
-            if "error" in found:
-                raise refusal(read_status(found), found, self.who)
-        return [_versioned_document(found) for found in answer["docs"]]
+
+        def read(answer: JSON) -> list[VersionedDocument | None]:
+            for found, _ in zip(answer["docs"], ids, strict=True):
+                if "error" in found:
+                    raise refusal(read_status(found), found, self.who)
+            return [_versioned_document(found) for found in answer["docs"]]
+
+        send = partial(self._client.mget, body=body, **self.can.newest)
+        return (yield from self._answer(send, "docs, one for each id", read))
 
     def _identities_steps(self, indices: Sequence[str]) -> Steps[dict[str, str]]:
         try:
             found = yield from self._settings_steps(",".join(indices), _UUID)
         except PermissionDenied:
             return dict.fromkeys(indices, "")
-        return {name: settings[_UUID] for name, settings in found.items() if settings}
+        return {name: settings[_UUID] for name, settings in found.items() if _UUID in settings}
 
     def _ingest_pipelines_steps(self, index: str) -> Steps[tuple[str, ...]]:
         try:
@@ -266,15 +281,18 @@ class HttpRequests(ABC):
         """Return some settings of each index that a name or several match."""
         options = {"name": ",".join(names), "flat_settings": True, "ignore_unavailable": True}
         send = partial(self._client.indices.get_settings, index=index, **options)
-        answer = yield from self._answer(send)
-        return {name: entry["settings"] for name, entry in answer.items()}
+        return (yield from self._answer(send, SETTINGS, partial(objects_in, "settings")))
 
     def _answer(
-        self, send: Callable[[], Any], refine: Callable[[EngineError], EngineError] | None = None
-    ) -> Steps[JSON]:
-        """Return the answer to a request; see ``_translate_errors``."""
+        self,
+        send: Callable[[], Any],
+        expected: str,
+        read: Callable[[JSON], T],
+        refine: Callable[[EngineError], EngineError] | None = None,
+    ) -> Steps[T]:
+        """Return what is read in the answer to a request; see ``read_answer`` and ``_translate_errors``."""
         with self._translate_errors(refine):
-            return plain((yield send), self.who)
+            return read_answer((yield send), self.who, expected, read)
 
     @contextmanager
     def _translate_errors(self, refine: Callable[[EngineError], EngineError] | None = None) -> Iterator[None]:
@@ -300,6 +318,22 @@ class HttpRequests(ABC):
     def _check_open(self) -> None:
         if self._closed:
             raise EngineError(f"the connection to {self.who} is closed; open another")
+
+
+def _mappings(answer: JSON) -> dict[str, JSON]:
+    return {
+        index: {"mappings": with_objects(mappings)}
+        for index, mappings in objects_in("mappings", answer).items()
+    }
+
+
+def _pit_id(answer: JSON) -> str:
+    return str(answer["pit_id"] if "pit_id" in answer else answer["id"])
+
+
+def _check_closed(answer: JSON) -> None:
+    if not answer.keys() & {"pits", "succeeded"}:
+        raise KeyError("pits")
 
 
 def _action_lines(action: Mapping[str, Any]) -> Iterator[JSON]:

@@ -1,8 +1,8 @@
 """Turn answers of servers into the shapes of the ``Engine`` contract, and check names of requests."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from msgspec import MsgspecError
@@ -15,11 +15,16 @@ from shinglefold.engines.http.errors import (
     broken_answer,
     refusal,
     under_pit,
+    unexpected_answer,
     unrefreshed_shards,
 )
 from shinglefold.errors import EngineError, IndexMissing, UnsupportedQuery
 from shinglefold.model.recipe import DIFFERING, META_KEY
 
+T = TypeVar("T")
+#: The keys of answers, as messages name them.
+HITS, ITEMS = "hits.hits, a list of objects", "items, one for each action"
+SETTINGS = "the settings of each index"
 _PATTERN = frozenset('*?,<>|"\\/ ')
 
 
@@ -159,16 +164,47 @@ def check_local(index: str) -> None:
             )
 
 
-def plain(answer: Any, who: str) -> JSON:  # noqa: ANN401 - the clients' own types
-    """Return an answer as a dictionary; the Elasticsearch client wraps it in an object.
+def read_answer(answer: Any, who: str, expected: str, read: Callable[[JSON], T]) -> T:  # noqa: ANN401
+    """Return what a request needs of its answer; the Elasticsearch client wraps answers in an object.
+
+    Args:
+        expected: the keys that ``read`` needs, for the message.
+        read: raises a built-in error if the answer lacks them.
 
     Raises:
-        EngineUnavailable: it is empty, or a text such as the login page of a proxy.
+        EngineUnavailable: the answer is empty, a text such as the login page of a proxy, or another JSON.
     """
     body = getattr(answer, "body", answer)
-    if not isinstance(body, Mapping):
+    if body is None or isinstance(body, str | bytes):
         raise broken_answer(who)
-    return dict(body)
+    try:
+        return read(_object(body))
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise unexpected_answer(who, expected) from error
+
+
+def _object(value: Any) -> JSON:  # noqa: ANN401 - JSON
+    """Return a JSON object as a dictionary.
+
+    Raises:
+        TypeError: it is another value.
+    """
+    if not isinstance(value, Mapping):
+        raise TypeError(value)
+    return dict(value)
+
+
+def objects_in(key: str, answer: Mapping[str, Any]) -> dict[str, JSON]:
+    """Return the object at a key of each entry of an answer, such as the settings of each index."""
+    return {name: _object(entry[key]) for name, entry in answer.items()}
+
+
+def search_answer(answer: JSON) -> JSON:
+    """Return the answer to a search, whose hits are objects in a list."""
+    hits = answer["hits"]["hits"]
+    if not isinstance(hits, list) or not all(isinstance(hit, Mapping) for hit in hits):
+        raise TypeError(hits)
+    return answer
 
 
 #: Parameters that the header of a search in ``_msearch`` may have.
@@ -235,7 +271,7 @@ def check_refreshed(answer: Mapping[str, Any], seconds: float, who: str) -> None
     Raises:
         NotRefreshed: some copies were not refreshed.
     """
-    shards = answer.get("_shards") or {}
+    shards = answer["_shards"]
     missing = int(shards.get("total") or 0) - int(shards.get("successful") or 0)
     if shards.get("failed") or (missing > 0 and seconds >= _PRIMARY_TIMEOUT):
         raise NotRefreshed(unrefreshed_shards(shards, who))
@@ -287,4 +323,4 @@ def _result_of(search: Search, answer: JSON, who: str) -> JSON | EngineError:
     if "error" in answer:
         error = refusal(int(answer.get("status", 500)), answer, who)
         return under_pit(error) if search[0] is None else error
-    return {name: value for name, value in answer.items() if name != "status"}
+    return {name: value for name, value in search_answer(answer).items() if name != "status"}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from msgspec.json import decode
 
 from shinglefold.contracts.engine import JSON, AsyncEngine, BulkFailure, BulkResult, Engine, GuardedWrites
-from shinglefold.documents import random_id, values_at
+from shinglefold.documents import values_at
 from shinglefold.errors import EngineError, EngineUnavailable, suggest
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome
@@ -273,13 +273,6 @@ class ReadBack:
     def found(self, pipelines: Sequence[str]) -> None:
         """Add pipelines of the index; documents in flight may still go through one that was taken away."""
         self.pipelines = tuple(sorted({*self.pipelines, *pipelines}))
-
-
-def with_id(action: Action) -> Action:
-    """Return an action whose document has an id."""
-    if "_id" in action:
-        return action
-    return {**action, "_id": random_id()}
 
 
 def _documents(count: int) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 
 from shinglefold.contracts.engine import Document, Engine, GroupNumbers
 from shinglefold.contracts.exclusive_writes import PrepareDocuments
-from shinglefold.documents import RAW_BUDGET, REQUEST_BUDGET, blocks, too_long, weight
+from shinglefold.documents import RAW_BUDGET, REQUEST_BUDGET, blocks, too_long, weight, with_id
 from shinglefold.errors import ConfigError, EngineError, InputError, quote
 from shinglefold.ingest.pipeline.pipeline import Pipeline
 from shinglefold.ingest.readers.record import Record, to_document, with_routing
 from shinglefold.ingest.writing.accounting import InFlightBatches, Progress, RunAccounting, Summary
-from shinglefold.ingest.writing.batch import Action, Batch, ReadBack, make_batch, with_id
+from shinglefold.ingest.writing.batch import Action, Batch, ReadBack, make_batch
 from shinglefold.ingest.writing.dead_letters import DeadLetters, DeadLettersLost
 from shinglefold.ingest.writing.target_index import IndexWatch, TargetIndex
 from shinglefold.ingest.writing.worker_pool import BlockAnswer, process_blocks

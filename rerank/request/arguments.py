@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from shinglefold.contracts.engine import JSON, Search
+from shinglefold.contracts.engine import DATE_FORMAT, JSON, Search
 from shinglefold.documents import SourceFilter
 from shinglefold.errors import ConfigError, quote
 from shinglefold.model.seal import check_seal
@@ -56,8 +56,6 @@ _EXACT = frozenset(
     {"long", "integer", "short", "byte", "double", "float", "unsigned_long", "boolean"}
     | {"date", "date_nanos", "keyword", "constant_keyword", "ip", "text"}
 )
-#: The format of a date whose mapping names none.
-DATE_FORMAT = "strict_date_optional_time||epoch_millis"
 #: Formats of dates whose values servers read again as they were; of ``yyyy`` they lose the era.
 _EXACT_FORMATS = (None, DATE_FORMAT, "epoch_millis")
 _EXACT_OPTIONS = {"order", "missing", "mode", "unmapped_type", "format"}

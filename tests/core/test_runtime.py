@@ -281,6 +281,7 @@ _SOURCE = {
         (("*e",), (), {"title": "t", "host": {"name": "n"}, "note": None}),
         (("tags.word",), (), {"tags": [{"word": "b"}]}),
         (("tags",), ("tags.word",), {"tags": ["a", {"rank": 1}, None]}),
+        ((), ("tags.*",), {**_SOURCE, "tags": ["a", None]}),
         ((), ("host", "tags"), {"title": "t", "note": None}),
         ((), ("host.*",), {"title": "t", "host": {}, "tags": _SOURCE["tags"], "note": None}),
         (("host.*",), ("host.name",), {"host": {"port": 0}}),

@@ -49,6 +49,18 @@ def _answers(path: Path, words: Callable) -> list:
         return answers
 
 
+def test_mappings_are_read_without_the_files_of_documents(whole: Path, tmp_path: Path, words):
+    shutil.copytree(whole, tmp_path / "copy")
+    with EmbeddedEngine(whole, words) as engine:
+        expected = engine.mappings("pages")
+    (tmp_path / "copy" / "pages" / "tantivy" / "meta.json").unlink()
+    with EmbeddedEngine(tmp_path / "copy", words) as engine:
+        assert engine.mappings("pages") == expected
+        assert engine.all_mappings("*") == {"pages": expected}
+        with pytest.raises(EngineUnavailable, match="damaged"):
+            engine.search("pages", {})
+
+
 def _files(path: Path) -> list[Path]:
     return sorted(file for file in (path / "pages").rglob("*") if file.is_file())
 

@@ -24,7 +24,16 @@ _SORTS = (
     [{"_score": "asc"}, "number"],
     ["_score", {"number": "desc"}, "word"],
     ["day"],
+    ["extreme"],
+    [{"extreme": "desc"}],
+    [{"extreme": {"missing": "_first"}}, {"word": "desc"}],
+    [{"extreme": {"missing": 3}}, "real"],
+    ["real"],
+    [{"real": "desc"}, {"nowhere": {"unmapped_type": "half_float"}}],
+    [{"nowhere": {"unmapped_type": "long", "missing": 7}}, "number"],
 )
+#: Among them those by which documents without a number are sorted.
+_EXTREMES = (-(2**31), -1, 5, 2**31 - 1)
 
 
 def _source(chance: random.Random) -> dict:
@@ -35,6 +44,8 @@ def _source(chance: random.Random) -> dict:
         "ratio": chance.randrange(4) / 4,
         "day": f"2024-01-{chance.randrange(10, 20)}",
         "body": "page " * chance.randrange(1, 4),
+        "extreme": chance.choice(_EXTREMES),
+        "real": chance.randrange(40) / 10,
     }
     return {name: value for name, value in source.items() if name == "body" or chance.random() > 0.15}
 
@@ -44,6 +55,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory, words):
     chance = random.Random(5)
     with EmbeddedEngine(tmp_path_factory.mktemp("orders"), words, CommitLimits(actions=70)) as engine:
         types = {"several": "integer", "word": "keyword", "ratio": "double"}
+        types |= {"extreme": "integer", "real": "float"}
         properties = {name: {"type": kind} for name, kind in types.items()}
         engine.create_index("pages", {"properties": properties}, {})
         engine.bulk({"_index": "pages", "_id": str(n), "_source": _source(chance)} for n in range(_COUNT))

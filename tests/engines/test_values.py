@@ -103,6 +103,25 @@ def test_a_number_that_its_type_cannot_hold_is_refused(engine, kind, refused):
     assert _index(engine, _field(kind), 65504, 65520, 3.5e38, "1e308") == refused
 
 
+@pytest.mark.parametrize(
+    ("kind", "stored", "shown", "matching"),
+    [
+        ("half_float", [0.0999755859375, 16384.0], [0.099975586, 16384.0, "Infinity"], []),
+        ("float", [0.10000000149011612, 16384.5], [0.1, 16384.5, "Infinity"], [0]),
+        ("double", [0.1, 16384.500000001], [0.1, 16384.500000001, "Infinity"], [0]),
+    ],
+)
+def test_numbers_are_rounded_to_what_their_type_can_hold(engine, kind, stored, shown, matching):
+    """What is expected is what OpenSearch 3 and Elasticsearch 9 answer: see test_number_values.py."""
+    assert _index(engine, _field(kind), 0.1, 16384.500000001, None) == []
+    body = {"docvalue_fields": ["f"], "sort": ["f"]}
+    hits = engine.search("pages", body)["hits"]["hits"]
+    assert [hit["sort"][0] for hit in hits] == shown
+    assert [hit["fields"]["f"][0] for hit in hits if "fields" in hit] == stored
+    assert _found(engine, {"range": {"f": {"gte": 0.1, "lt": 1}}}) == matching
+    assert _found(engine, {"term": {"f": 0.1}}) == [0]
+
+
 @pytest.mark.parametrize("kind", ["byte", "short", "integer", "long"])
 def test_a_query_for_a_fraction_finds_no_whole_number(engine, kind):
     assert _index(engine, _field(kind), 1, 1.5, "1.9") == []

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from shinglefold.contracts.engine import DATE_FORMAT
 from shinglefold.engines.embedded.schema.field_types import (
     DATE_FORMATS,
-    DEFAULT_FORMAT,
     SEARCHED,
     TYPES,
     Field,
@@ -226,7 +226,7 @@ def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
             bool_option(f"{name} of {path!r}", definition[name])
     if "ignore_above" in definition:
         int_option(f"ignore_above of {path!r}", definition["ignore_above"], 1)
-    if definition.get("format", DEFAULT_FORMAT) not in DATE_FORMATS:
+    if definition.get("format", DATE_FORMAT) not in DATE_FORMATS:
         raise unsupported(f"date format (of {path!r})", str(definition["format"]), DATE_FORMATS)
     for sub, sub_definition in _definitions(f"{path}.", "fields", definition.get("fields", {})):
         if "fields" in sub_definition:
@@ -393,7 +393,7 @@ def _field(path: str, source: str, definition: Mapping[str, Any], column: str) -
     kind = TYPES[definition["type"]]
     make = partial(Field, path, source, definition["type"], kind, column)
     doc_values = definition.get("doc_values", definition["type"] not in ("binary", "text"))
-    return make(doc_values, definition.get("ignore_above", 2**31), definition.get("format", DEFAULT_FORMAT))
+    return make(doc_values, definition.get("ignore_above", 2**31), definition.get("format", DATE_FORMAT))
 
 
 def _columns(

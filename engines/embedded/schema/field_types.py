@@ -11,6 +11,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from shinglefold.contracts.engine import DATE_FORMAT
 from shinglefold.documents import well_formed
 
 _ISO = re.compile(
@@ -21,11 +22,10 @@ _ISO = re.compile(
 _YEAR, _EPOCH_MILLIS = re.compile(r"-?[0-9]{4}"), re.compile(r"-?[0-9]{1,19}(?:\.[0-9]+)?")
 #: A number in a text, as Java reads it.
 _NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
-DEFAULT_FORMAT = "strict_date_optional_time||epoch_millis"
 #: The formats of dates, with an example of each.
 DATE_FORMATS: Mapping[str, str] = MappingProxyType(
     {
-        DEFAULT_FORMAT: "2024-05-31T12:00:00Z or milliseconds since 1970",
+        DATE_FORMAT: "2024-05-31T12:00:00Z or milliseconds since 1970",
         "strict_date_optional_time": "2024-05-31T12:00:00Z",
         "epoch_millis": "milliseconds since 1970",
     }
@@ -49,7 +49,7 @@ def looks_like_date(text: str) -> bool:
     return len(text) >= 7 and _read(text) is not None
 
 
-def parse_date(value: object, format: str = DEFAULT_FORMAT) -> ValueRange:  # noqa: A002
+def parse_date(value: object, format: str = DATE_FORMAT) -> ValueRange:  # noqa: A002
     """Return the milliseconds that a date covers; without a zone it is in UTC.
 
     A number is read as its text, as on servers: 2024 is a year, unless the format is milliseconds only.
@@ -171,7 +171,7 @@ class Field:
     column: str
     doc_values: bool = True
     ignore_above: int = 2**31
-    format: str = DEFAULT_FORMAT
+    format: str = DATE_FORMAT
 
     @property
     def searched_only(self) -> bool:
@@ -200,7 +200,8 @@ TYPES: Mapping[str, FieldKind] = MappingProxyType(
         "binary": FieldKind.BINARY,
     }
 )
-_PACKED = {"half_float": "<e", "float": "<f"}
+#: The forms of numbers with fewer bits than a double. As on servers, a half is rounded twice.
+_PACKED = {"half_float": ("<f", "<e"), "float": ("<f",)}
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 
 
@@ -287,8 +288,8 @@ def _long(field: Field, value: object) -> int:
 def _double(field: Field, value: object) -> float:
     try:
         result = float(_number(value))
-        # Too large a number is refused as on servers; smaller ones are not rounded.
-        struct.pack(_PACKED.get(field.type, "d"), result)
+        for form in _PACKED.get(field.type, ()):
+            (result,) = struct.unpack(form, struct.pack(form, result))
     except (ValueError, OverflowError):
         raise ValueError(f"{value!r} is not a number that {field.type} can hold") from None
     if result - result != 0:

@@ -276,6 +276,9 @@ def _range(context: Context, field: Field, given: Mapping[str, Any]) -> Query:
 
 def _double_range(context: Context, field: Field, bounds: Mapping[str, Any]) -> Query:
     values = {name: _indexed(field, value, "range") for name, value in bounds.items()}
+    if field.type == "half_float":
+        # Servers round a value to 16 bits, and a bound to 32.
+        values = {name: to_index(replace(field, type="float"), value) for name, value in bounds.items()}
     low, high = values.get("gte", values.get("gt")), values.get("lte", values.get("lt"))
     return constant(
         Query.range_query(
@@ -343,7 +346,9 @@ def _indexed(field: Field, value: object, what: str) -> Indexed | None:
     try:
         if value == "" and field.kind in (FieldKind.LONG, FieldKind.DOUBLE, FieldKind.BOOLEAN):
             raise ValueError("the value is empty")
-        indexed = to_index(field, value)
+        # Servers search these for any integer, which no document has.
+        wide = replace(field, type="integer") if field.type in ("byte", "short") else field
+        indexed = to_index(wide, value)
     except ValueError as error:
         raise UnsupportedQuery(f"{what} on {field.path!r} ({field.type}): {error}") from error
     # A document's 1.5 is stored as 1, but a query for 1.5 does not match 1.

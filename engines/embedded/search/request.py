@@ -1,8 +1,8 @@
 """Read and check the body of a search, ignoring nothing in it, and order hits by its sort keys."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite
+from dataclasses import dataclass, replace
+from math import inf, isfinite
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -24,7 +24,7 @@ from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES, Scor
 from shinglefold.engines.embedded.search.highlight import HighlightOptions, read_highlight
 from shinglefold.engines.embedded.search.queries import constant
 from shinglefold.engines.embedded.store.document_encoder import indexed_values, stored_source
-from shinglefold.engines.embedded.store.snapshots import GAP, Places, Snapshot, SortColumn
+from shinglefold.engines.embedded.store.snapshots import GAP, Places, Snapshot, SortColumn, shown_value
 from shinglefold.errors import UnsupportedQuery
 
 _OPTIONS = ("order", "missing", "unmapped_type")
@@ -38,6 +38,12 @@ _INNER_HITS = (
     "track_scores",
 )  # fmt: skip
 _NO_AGGREGATIONS: Mapping[str, Any] = MappingProxyType({})
+_NUMBERS = (FieldKind.LONG, FieldKind.DATE, FieldKind.BOOLEAN, FieldKind.DOUBLE)
+#: The types in which servers compare the values of others.
+_COMPARED_AS = {"half_float": "float", "byte": "integer", "short": "integer"}
+#: The precision with which they compare numbers; all others are 64-bit integers.
+_PRECISION = {"double": np.float64, "float": np.float32, "half_float": np.float32}
+_INFINITE = {"Infinity": inf, "-Infinity": -inf}
 _TIES = ([("_shard_doc", False)], [("_doc", False)])
 
 
@@ -48,7 +54,7 @@ class SortKey:
     name: str
     descending: bool
     missing: Any = "_last"
-    unmapped: bool = False
+    unmapped_type: str = ""
 
 
 def read_sort(given: object, under_pit: bool) -> tuple[SortKey, ...]:
@@ -86,24 +92,24 @@ def make_column(
         UnsupportedQuery: the field can't be sorted by.
     """
     if key.name == "_score":
-        return _column(key, np.array([score for score, _ in found], np.float64), None, _as_float)
+        return _column(key, np.array([score for score, _ in found], np.float64), _as_float)
     if key.name in _PLACES:
         sign = _sign(key)
         return SortColumn(sign * places(found), None, sign, _gap(key), lambda value: int(_as_float(value)))
     field = _sort_field(key, snapshot)
-    if field is None:
-        return SortColumn(np.full(len(found), _gap(key)), [], 1, _gap(key), lambda _: 0)
+    if not field.column:
+        return _field_column(key, field, [None] * len(found))
     if field.kind is FieldKind.KEYWORD:
         values: list[Any] = _strings(field, snapshot, query, found)
     else:
         values = snapshot.searcher.fast_field_values(field.column, [address for _, address in found])
     if key.descending and is_multivalued(field, snapshot):
         values = _with_greatest(field, snapshot, query, found, values)
-    return _field_column(key, field, _with_missing(key, values, field))
+    return _field_column(key, field, values)
 
 
-def tantivy_orders(keys: Sequence[SortKey], snapshot: Snapshot) -> tuple[str | None, bool] | None:
-    """Return the column (None for positions) and direction if tantivy can sort by itself, else None.
+def tantivy_orders(keys: Sequence[SortKey], snapshot: Snapshot) -> tuple[Field | None, bool] | None:
+    """Return the field (None for positions) and direction if tantivy can sort by itself, else None.
 
     tantivy sorts by the first values of one column, then by position, with missing values last.
     """
@@ -115,9 +121,9 @@ def tantivy_orders(keys: Sequence[SortKey], snapshot: Snapshot) -> tuple[str | N
     if first.name == "_score" or first.missing != "_last":
         return None
     field = _sort_field(first, snapshot)
-    if field is None or (first.descending and is_multivalued(field, snapshot)):
+    if not field.column or (first.descending and is_multivalued(field, snapshot)):
         return None
-    return field.column, first.descending
+    return field, first.descending
 
 
 def is_multivalued(field: Field, snapshot: Snapshot) -> bool:
@@ -141,13 +147,14 @@ def _read_key(item: object) -> SortKey:
         raise unsupported(f"order of sort by {name}", str(order), ("asc", "desc"))
     if options.get("unmapped_type", "long") not in TYPES:
         raise unsupported("unmapped_type", str(options["unmapped_type"]), TYPES)
-    return SortKey(name, order == "desc", options.get("missing", "_last"), "unmapped_type" in options)
+    return SortKey(name, order == "desc", options.get("missing", "_last"), options.get("unmapped_type", ""))
 
 
-def _sort_field(key: SortKey, snapshot: Snapshot) -> Field | None:
+def _sort_field(key: SortKey, snapshot: Snapshot) -> Field:
+    """Return the field of a sort key; one without a column if it is not mapped, so no document has it."""
     found = snapshot.catalog.fields.get(key.name)
-    if found is None and key.unmapped:
-        return None
+    if found is None and key.unmapped_type:
+        return Field(key.name, key.name, key.unmapped_type, TYPES[key.unmapped_type], "")
     if found is None:
         fields = snapshot.catalog.fields.items()
         names = [path for path, field in fields if field.kind.pool not in ("t", "") and field.has_order]
@@ -200,34 +207,37 @@ def _with_greatest(
 
 
 def _field_column(key: SortKey, field: Field, values: Sequence[Any]) -> SortColumn:
-    there = np.fromiter((value is not None for value in values), bool, len(values))
-    known: Any = [value for value in values if value is not None]
-    if field.kind is FieldKind.KEYWORD:
+    instead = missing_value(key, field)
+    values = [instead if value is None else value for value in values]
+    if field.kind not in _NUMBERS:
+        there = np.fromiter((value is not None for value in values), bool, len(values))
+        known = [value for value in values if value is not None]
         distinct = sorted(set(known))
         rank_of = {value: number for number, value in enumerate(distinct)}
         ranks = np.full(len(values), _gap(key))
         ranks[there] = _sign(key) * np.fromiter((rank_of[value] for value in known), np.int64, len(known))
         return SortColumn(ranks, distinct, _sign(key), _gap(key), str)
-    return _column(
-        key,
-        np.array(known, np.float64 if field.kind is FieldKind.DOUBLE else np.int64),
-        there,
-        _cursor_parser(field),
-    )
+    return _column(key, np.array(values, _PRECISION.get(field.type, np.int64)), _cursor_parser(key, field))
 
 
-def _column(
-    key: SortKey, known: npt.NDArray[Any], there: npt.NDArray[np.bool_] | None, number: Callable[[Any], Any]
-) -> SortColumn:
-    """Return the sort column of numbers; ``there`` marks the rows that have one, None all."""
+def _column(key: SortKey, known: npt.NDArray[Any], number: Callable[[Any], Any]) -> SortColumn:
+    """Return the sort column of numbers."""
     distinct, inverse = np.unique(known, return_inverse=True)
-    ranks = np.full(known.size if there is None else there.size, _gap(key))
-    ranks[slice(None) if there is None else there] = _sign(key) * inverse.astype(np.int64)
+    ranks = _sign(key) * inverse.astype(np.int64)
     return SortColumn(ranks, cast(Sequence[Any], distinct), _sign(key), _gap(key), number)
 
 
-def _cursor_parser(field: Field) -> Callable[[Any], Any]:
-    def number(value: object) -> int | float:
+def field_value(value: Any, field: Field) -> Any:  # noqa: ANN401 - what the field holds
+    """Return a value of a field as a sort value of the response."""
+    return shown_value(_PRECISION[field.type](value) if field.type in _PRECISION else value)
+
+
+def _cursor_parser(key: SortKey, field: Field) -> Callable[[Any], Any]:
+    def number(value: object) -> Any:  # noqa: ANN401
+        if value is None:
+            value = missing_value(key, field)
+        if field.kind is FieldKind.DOUBLE:
+            return _PRECISION[field.type](_INFINITE.get(str(value)) or _as_float(value))
         if field.kind is FieldKind.DATE and isinstance(value, str):
             try:
                 return parse_date(value, field.format).first
@@ -238,14 +248,24 @@ def _cursor_parser(field: Field) -> Callable[[Any], Any]:
     return number
 
 
-def _with_missing(key: SortKey, values: Sequence[Any], field: Field) -> Sequence[Any]:
-    if key.missing in ("_last", "_first"):
-        return values
-    try:
-        instead = to_index(field, key.missing)
-    except ValueError as error:
-        raise UnsupportedQuery(f"sort by {key.name!r}: missing: {error}") from error
-    return [instead if value is None else value for value in values]
+def missing_value(key: SortKey, field: Field) -> Any:  # noqa: ANN401 - what the field holds
+    """Return the value by which documents without one are sorted, as on servers; None for strings.
+
+    Raises:
+        UnsupportedQuery: the one that was given is not of the field's type.
+    """
+    if key.missing not in ("_last", "_first"):
+        try:
+            return to_index(replace(field, type=_COMPARED_AS.get(field.type, field.type)), key.missing)
+        except ValueError as error:
+            raise UnsupportedQuery(f"sort by {key.name!r}: missing: {error}") from error
+    greatest = (key.missing == "_last") != key.descending
+    if field.kind not in _NUMBERS:
+        return None
+    if field.kind is FieldKind.DOUBLE:
+        return inf if greatest else -inf
+    limit = 2 ** (31 if field.type in ("byte", "short", "integer") else 63)
+    return limit - 1 if greatest else -limit
 
 
 def _gap(key: SortKey) -> int:

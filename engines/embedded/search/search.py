@@ -35,7 +35,9 @@ from shinglefold.engines.embedded.search.request import (
     Collapse,
     Request,
     address_at,
+    field_value,
     make_column,
+    missing_value,
     place,
     places,
     read_request,
@@ -251,7 +253,9 @@ def _rank_hits(
     if order is None and request.after is None and not request.scored:
         native = tantivy_orders(request.sort, snapshot)
         if native is not None and wanted <= _NATIVE:
-            return _sorted_by_tantivy(snapshot, query, request, *native)
+            sorted_page = _sorted_by_tantivy(snapshot, query, request, *native)
+            if sorted_page is not None:
+                return sorted_page
     if order is None:
         order = _order(snapshot, query, request)
         snapshot.sort_cache.keep(key, order)
@@ -310,17 +314,27 @@ def _order(snapshot: Snapshot, query: tantivy.Query, request: Request) -> Order:
 
 
 def _sorted_by_tantivy(
-    snapshot: Snapshot, query: tantivy.Query, request: Request, column: str | None, descending: bool
-) -> tuple[int, None, list[_Ranked]]:
-    """Return a page near the top in the order of tantivy's own sort."""
+    snapshot: Snapshot, query: tantivy.Query, request: Request, field: Field | None, descending: bool
+) -> tuple[int, None, list[_Ranked]] | None:
+    """Return a page near the top in the order of tantivy's own sort.
+
+    None if a document has the value by which those without one are sorted: tantivy sorts these last.
+    """
     wanted = max(request.start + request.size, 1)
-    if column is None:
+    if field is None:
         count, found = search_top(snapshot.searcher, constant(query), wanted)
         keyed: Sequence[tuple[Any, tantivy.DocAddress]] = [(place(address), address) for _, address in found]
     else:
         order = tantivy.Order.Desc if descending else tantivy.Order.Asc
-        result = snapshot.searcher.search(query, wanted, order_by_field=column, order=order)
-        count, keyed = hit_count(result), result.hits
+        result = snapshot.searcher.search(query, wanted, order_by_field=field.column, order=order)
+        instead = missing_value(request.sort[0], field)
+        if instead is not None and any(value == instead for value, _ in result.hits):
+            return None
+        count = hit_count(result)
+        keyed = [
+            (field_value(instead if value is None else value, field), address)
+            for value, address in result.hits
+        ]
     # Any further sort keys are the position in the index.
     rest = len(request.sort) - 1
     chosen = keyed[request.start : request.start + request.size]

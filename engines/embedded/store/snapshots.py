@@ -63,8 +63,7 @@ class SortColumn:
             return None
         if self.distinct is None:
             return self.sign * rank
-        found = self.distinct[self.sign * rank]
-        return found.item() if isinstance(found, np.generic) else found
+        return shown_value(self.distinct[self.sign * rank])
 
     def rank_of(self, value: object) -> float:
         """Return the rank of a cursor's value. A value that no hit has ranks between its neighbours."""
@@ -76,6 +75,15 @@ class SortColumn:
         rank = bisect_left(self.distinct, wanted)
         known = rank < len(self.distinct) and self.distinct[rank] == wanted
         return self.sign * (rank if known else rank - 0.5)
+
+
+def shown_value(value: Any) -> Any:  # noqa: ANN401 - what a field holds
+    """Return a sort value as servers do: 32 bits as their shortest decimal number, and infinity as a text."""
+    if isinstance(value, float | np.floating) and np.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, np.float32):
+        return float(str(value))
+    return value.item() if isinstance(value, np.generic) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from opensearchpy.helpers import expand_action
 
 from shinglefold.contracts.engine import BulkResult
+from shinglefold.documents import with_id
 from shinglefold.engines.http.bulk import (
     CHUNK,
     Bulk,
@@ -19,7 +20,6 @@ from shinglefold.engines.http.bulk import (
     bulk_results,
     can_be_joined,
     chunks,
-    with_id,
 )
 from shinglefold.errors import EngineUnavailable, PermissionDenied
 from shinglefold.runtime.backoff import Backoff
@@ -73,11 +73,15 @@ class Scripted:
             yield status < 300, {"index": {"status": status, "error": {"type": "t", "reason": "r"}}}
 
 
+def nothing_done(index, actions):
+    return [False] * len(actions)
+
+
 def run(helper, script, exists=lambda index: True):
     actions = [{"_index": "x", "_id": n, "status": list(status)} for n, status in enumerate(script)]
     waits = []
     backoff = Backoff(3, wait=lambda seconds, _: not waits.append(seconds))
-    result: BulkResult = Bulk(helper, backoff, exists).run(actions)
+    result: BulkResult = Bulk(helper, backoff, exists, nothing_done).run(actions)
     return result, len(waits)
 
 
@@ -93,7 +97,7 @@ def test_busy_items_alone_are_sent_again_until_they_are_done_or_given_up():
 def test_an_id_that_was_made_here_is_taken_only_by_the_document_itself(id_, indexed):
     helper = Scripted()
     action = {"_op_type": "create", "_index": "x", "_id": id_, "status": [503, 409]}
-    result = Bulk(helper, Backoff(3, wait=lambda *_: True), lambda _: True).run([action])
+    result = Bulk(helper, Backoff(3, wait=lambda *_: True), lambda _: True, nothing_done).run([action])
     assert (result.indexed, [one.status for one in result.failures]) == (indexed, [409] * (1 - indexed))
     assert helper.sent[0] == helper.sent[1]
 
@@ -141,14 +145,15 @@ def test_bodies_hold_every_action_and_document_in_order_and_no_more_than_they_ma
     actions = [{"_op_type": v, "_index": i, "_id": id_, "_source": s} for (v, i, id_, _), s in rows]
     assert all(map(can_be_joined, actions))
     made = list(bulk_bodies(actions, most, expand_action, json.dumps))
-    lines = [line for body in made for line in body.split(b"\n")[:-1]]
+    lines = [line for body, _ in made for line in body.split(b"\n")[:-1]]
     assert [json.loads(line) for line in lines[::2]] == [
         {v: {"_index": i, "_id": id_}} for v, i, id_, _ in given
     ]
     assert lines[1::2] == sources
-    for body in made:
+    for body, count in made:
         assert body.endswith(b"\n")
-        assert len(body) <= most or body.count(b"\n") == 2
+        assert body.count(b"\n") == 2 * count
+        assert len(body) <= most or count == 1
 
 
 @pytest.mark.parametrize(
@@ -171,11 +176,12 @@ def test_bodies_hold_every_action_and_document_in_order_and_no_more_than_they_ma
 @pytest.mark.parametrize("expand", [expand_action, expand_elasticsearch])
 def test_what_says_more_is_expanded_as_the_client_does(expand, other, lines):
     assert not can_be_joined(other)
-    (body,) = bulk_bodies([action(), other, action()], 1000, expand, json.dumps)
+    ((body, count),) = bulk_bodies([action(), other, action()], 1000, expand, json.dumps)
+    assert count == 3
     usual = [{"index": {"_index": "x", "_id": "1"}}, {}]
     assert [json.loads(line) for line in body.splitlines()] == [*usual, *lines, *usual]
 
 
 def test_what_a_server_says_of_each_is_told_with_whether_it_was_done():
     items = [{"index": {"status": 201}}, {"create": {"status": 409, "error": {}}}, {"index": {}}]
-    assert list(bulk_results({"items": items})) == [(True, items[0]), (False, items[1]), (False, items[2])]
+    assert bulk_results(3, {"items": items}) == [(True, items[0]), (False, items[1]), (False, items[2])]

@@ -23,6 +23,7 @@ def recorded(monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
     requests = []
+    answer = b'{"hits": {"hits": []}}'
 
     class Handler(Quiet):
         def do_POST(self):
@@ -30,9 +31,9 @@ def recorded(monkeypatch):
             requests.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", "2")
+            self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
-            self.wfile.write(b"{}")
+            self.wfile.write(answer)
 
     with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as url:
         yield url, requests
