@@ -18,6 +18,7 @@ BENCHMARKS: Mapping[str, str] = {
     "quality": "bench.quality",
     "quality.edits": "bench.quality.edits",
     "gateway": "bench.gateway",
+    "retrieval": "bench.retrieval",
     "servers": "bench.servers",
     "servers.callers": "bench.server_callers",
     "servers.plugin": "bench.server_plugin",
