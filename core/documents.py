@@ -402,10 +402,7 @@ def as_text(value: object) -> str:
 def blocks(
     items: Iterable[T], size: Callable[[T], int], budget: int, most: int = MAX_DOCUMENTS
 ) -> Iterator[list[T]]:
-    """Yield the items in order, in lists of at most ``budget`` characters and ``most`` items.
-
-    An item larger than the budget is in a separate list.
-    """
+    """Yield the items in order, in lists of at most ``most`` items and ``budget`` characters, or of one."""
     block: list[T] = []
     used = 0
     for item in items:

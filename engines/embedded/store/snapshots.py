@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import isinf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -79,11 +80,11 @@ class SortColumn:
 
 def shown_value(value: Any) -> Any:  # noqa: ANN401 - what a field holds
     """Return a sort value as servers do: 32 bits as their shortest decimal number, and infinity as a text."""
-    if isinstance(value, float | np.floating) and np.isinf(value):
+    if isinstance(value, np.generic):
+        value = float(str(value)) if value.dtype == np.float32 else value.item()
+    if isinstance(value, float) and isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, np.float32):
-        return float(str(value))
-    return value.item() if isinstance(value, np.generic) else value
+    return value
 
 
 @dataclass(frozen=True, slots=True)
