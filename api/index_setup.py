@@ -21,7 +21,7 @@ from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.index_mapping import usual_properties
 from shinglefold.ingest.processors.texts import NeverDiffer
 from shinglefold.ingest.recipe_recovery import recover_recipe
-from shinglefold.maintenance.removal import Removal, carry_out_removal, plan_removal
+from shinglefold.maintenance.deletion import Removal, carry_out_removal, plan_removal
 from shinglefold.maintenance.setup import Plan, SetupRequest, carry_out, make_plan
 from shinglefold.model.profiles import profile_of
 from shinglefold.model.recipe import (

@@ -11,7 +11,7 @@ from shinglefold.errors import ConfigError, EngineUnavailable, InputError, PitEx
 from shinglefold.ingest.index_mapping import ensure_index
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 from shinglefold.maintenance.checkpoint import Checkpoint
-from shinglefold.maintenance.removal import carry_out_removal, plan_removal
+from shinglefold.maintenance.deletion import carry_out_removal, plan_removal
 from shinglefold.maintenance.scan import Scan, Slice, Throttle, restart_on_expiry
 from shinglefold.runtime.backoff import Backoff
 

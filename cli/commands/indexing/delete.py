@@ -58,13 +58,12 @@ def delete(
     from shinglefold.errors import IndexMissing
     from shinglefold.maintenance.deletion import delete as carry_out
     from shinglefold.maintenance.deletion import plan_deletion
+    from shinglefold.rerank.index_fields import check_fields, query_fields
 
     wanted = None if query is None else _parse_query(query)
     target = invocation.target(index, engine)
     with _open(target, analysed=query is not None) as opened:
         if wanted is not None and opened.index_exists(index):
-            from shinglefold.rerank.index_fields import check_fields, query_fields
-
             check_fields(opened.all_mappings(index).values(), index, query_fields(wanted), "--query")
         try:
             plan = plan_deletion(opened, index, ids or None, wanted)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shinglefold.cli.shared.next_commands import Hints
     from shinglefold.cli.shared.recipe import Target
     from shinglefold.contracts.engine import Engine
-    from shinglefold.maintenance.removal import Removal
+    from shinglefold.maintenance.deletion import Removal
     from shinglefold.maintenance.setup import Plan
 
 #: The options that go with --remove, and those that need --pattern.
@@ -252,7 +252,7 @@ def _remove(invocation: Invocation, target: "Target", rate: float, dry_run: bool
     from shinglefold.api.index_recipe import open_to_write
     from shinglefold.cli.shared.maintenance import checkpoint_path
     from shinglefold.grouping.intent_index import intents_name
-    from shinglefold.maintenance.removal import RemovalCounts, carry_out_removal, plan_removal
+    from shinglefold.maintenance.deletion import RemovalCounts, carry_out_removal, plan_removal
 
     path = checkpoint_path(target, "backfill")
     name = re.escape(path.stem.removeprefix(".backfill-"))

@@ -8,7 +8,7 @@ from shinglefold.errors import ConfigError, UnsupportedQuery
 from shinglefold.ingest import mappings
 from shinglefold.ingest.index_mapping import default_recipe
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
-from shinglefold.maintenance.removal import plan_removal
+from shinglefold.maintenance.deletion import plan_removal
 from shinglefold.maintenance.setup import SetupRequest, carry_out, make_plan
 
 pytestmark = pytest.mark.newest

@@ -19,7 +19,7 @@ from shinglefold.errors import ConfigError, UnsupportedQuery
 from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
 from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.maintenance import BackfillOptions, backfill, diagnose
-from shinglefold.maintenance.removal import carry_out_removal, plan_removal
+from shinglefold.maintenance.deletion import carry_out_removal, plan_removal
 from shinglefold.maintenance.setup import Plan, SetupRequest, carry_out, component_body, make_plan
 from shinglefold.model.scheme import Scheme
 from shinglefold.rerank.index_fields import mapped_at
