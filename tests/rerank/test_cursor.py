@@ -8,14 +8,13 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.hits import SCHEME, Spec, fingerprint_of, ids, leader_groups, split
+from support.hits import SCHEME, Spec, fill, fingerprint_of, ids, leader_groups, split
 from support.servers.choose import examples
 from support.taps import Awaited, Tapped
 
 from shinglefold.contracts.engine import Capabilities
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, EngineError
-from shinglefold.ingest import mappings
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
 from shinglefold.rerank.page.cursor import LONGEST, Cursor, decrypt_cursor, encrypt_cursor
 
@@ -234,18 +233,11 @@ BODY = {"query": {"match_all": {}}, "sort": [{"rank": "asc"}], "size": PAGE, "_s
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
     with EmbeddedEngine(tmp_path_factory.mktemp("deep"), split) as engine:
-        made = mappings(SCHEME)
-        made["properties"]["rank"] = {"type": "integer"}
-        engine.create_index("pages", made, {})
-        engine.bulk(
-            {
-                "_index": "pages",
-                "_id": f"secret-{rank}",
-                "_source": {"rank": rank, "_dedup": fingerprint_of(spec).to_field()},
-            }
+        sources = {
+            f"secret-{rank}": {"rank": rank, "_dedup": fingerprint_of(spec).to_field()}
             for rank, spec in enumerate(SPECS)
-        )
-        engine.refresh("pages")
+        }
+        fill(engine, "pages", sources, rank="integer")
         yield engine
 
 

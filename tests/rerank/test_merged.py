@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.hits import SCHEME, Spec, fingerprint_of, hits_of, ids, leader_groups, specs, split
+from support.hits import SCHEME, Spec, fill, fingerprint_of, hits_of, ids, leader_groups, specs, split
 from support.programs import run_node
 from support.servers.choose import examples
 from support.serving import Quiet, serving
@@ -17,7 +17,6 @@ from support.serving import Quiet, serving
 from shinglefold.contracts.engine import Capabilities
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse, duplicates
 
 LINKAGES = ["leader", "connected"]
@@ -78,25 +77,19 @@ def test_any_order_of_the_hits_is_folded_in_that_order(made, order):
 def two(tmp_path_factory):
     """Two indices with equal ids: every text of the first stands in the second too, under another id."""
     with EmbeddedEngine(tmp_path_factory.mktemp("two"), split) as engine:
-        made = mappings(SCHEME)
-        made["properties"] |= {"title": {"type": "text"}, "rank": {"type": "integer"}}
         rng = random.Random(3)
         for index in ("news", "archive"):
-            engine.create_index(index, made, {})
-            numbers = rng.sample(range(20), 20)
-            engine.bulk(
+            sources = [
                 {
-                    "_index": index,
-                    "_id": str(place),
-                    "_source": {
-                        "title": f"story {number}",
-                        "rank": number,
-                        "_dedup": fingerprint_of(Spec(original=number)).to_field(),
-                    },
+                    "title": f"story {number}",
+                    "rank": number,
+                    "_dedup": fingerprint_of(Spec(number)).to_field(),
                 }
-                for place, number in enumerate(numbers)
+                for number in rng.sample(range(20), 20)
+            ]
+            fill(
+                engine, index, {f"{at}": one for at, one in enumerate(sources)}, title="text", rank="integer"
             )
-            engine.refresh(index)
         yield engine
 
 

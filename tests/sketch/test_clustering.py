@@ -38,6 +38,11 @@ def test_no_two_leaders_match_and_a_chain_is_one_connected_group(pairs):
     assert (group[leader] == group).all()
 
 
+def test_a_chain_of_a_hundred_thousand_is_one_group():
+    places = np.random.default_rng(3).permutation(100_000)
+    assert not connected(places[:-1], places[1:], 100_000).any()
+
+
 def test_the_order_of_pairs_and_of_their_ends_does_not_matter():
     a, b = np.array([3, 1, 0]), np.array([4, 0, 2])
     assert (

@@ -1,6 +1,7 @@
 """Made-up hits with real packed signatures, and a collapse written anew, pair by pair."""
 
-from collections.abc import Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from shinglefold.contracts.engine import Engine
+from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.ingest import Pipeline, default_definition, mappings
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint, Token
@@ -162,6 +164,40 @@ def connected_groups(specs: Sequence[Spec]) -> list[list[int]]:
         seen |= group
         found.append(sorted(group))
     return found
+
+
+def random_rows(rng: np.random.Generator, scheme: Scheme, count: int) -> np.ndarray:
+    """Signatures about the threshold of each other, as packed rows."""
+    values, most = scheme.sketch.values, 2**scheme.sketch.bits
+    original = rng.integers(0, most, values, dtype=np.uint32)
+    changed = rng.random((count, values)) < rng.random((count, 1)) * 0.45
+    other = rng.integers(0, most, (count, values), dtype=np.uint32)
+    return pack(np.where(changed, other, original), scheme.sketch.bits)
+
+
+def hits_of_rows(rows: np.ndarray, scheme: Scheme = SCHEME) -> list[dict[str, Any]]:
+    """Hits with these packed signatures."""
+    fields = {"_dedup.scheme": [scheme.id], "_dedup.lang": ["ru"], "_dedup.shingles": [300]}
+    return [
+        {"_id": str(rank), "fields": fields | {"_dedup.signature": [b64encode(row).decode()]}}
+        for rank, row in enumerate(rows)
+    ]
+
+
+def signed(scheme: Scheme, documents: Iterable[JSON], definition: JSON | None = None) -> dict[str, JSON]:
+    """The documents with their fingerprints, by id."""
+    made = Pipeline.from_json(definition or default_definition(), scheme).run(documents)
+    return {one.document["id"]: dict(one.document) for one in made if one.document}
+
+
+def fill(engine: Engine, index: str, sources: Mapping[str, JSON], made: Any = None, **types: str) -> None:
+    """Create an index with fields of these types, and store documents by id."""
+    made = made or mappings(SCHEME)
+    made["properties"] |= {name: {"type": kind} for name, kind in types.items()}
+    engine.create_index(index, made, {})
+    actions = ({"_index": index, "_id": id_, "_source": source} for id_, source in sources.items())
+    assert not engine.bulk(actions).failures
+    engine.refresh(index)
 
 
 def ids(hits: Sequence[Mapping[str, Any]]) -> list[str]:
