@@ -18,13 +18,6 @@ from shinglefold.maintenance.scan import Throttle
 CONNECTED = RegroupOptions("connected")
 
 
-@pytest.fixture
-def index(engine) -> str:
-    engine.create_index("pages", mappings(), {})
-    store(engine, "pages", range(COUNT))
-    return "pages"
-
-
 def books(counts) -> bool:
     done = counts.written + counts.already + counts.changed + counts.gone + counts.failed
     return counts.planned == done

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from support.hits import fill
+from support.hits import fill, groups
 
 from shinglefold.canon import strip_html
 from shinglefold.contracts.engine import Capabilities
@@ -37,13 +37,6 @@ def site_engine(tmp_path_factory, scheme, canonicalizer, pages):
 @pytest.fixture(scope="module")
 def site(site_engine, scheme, canonicalizer):
     return FoldedSearch(site_engine, scheme, canonicalizer=canonicalizer)
-
-
-def groups(answer):
-    return [
-        [hit["_id"] for hit in one["inner_hits"]["duplicates"]["hits"]["hits"]]
-        for one in answer["hits"]["hits"]
-    ]
 
 
 def test_each_group_holds_copies_of_one_story_and_hardly_a_story_is_shown_twice(site, pages):

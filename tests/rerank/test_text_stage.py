@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.doubtful_texts import doubtful_texts
-from support.hits import fill, find_similar, signed, split
+from support.hits import fill, find_similar, groups, signed, split
 from support.taps import Tapped
 
 from shinglefold.canon import Canonicalizer
@@ -67,10 +67,7 @@ def _decided(stage: TextStage, pairs: list[tuple[int, int]], sources: dict[int, 
 
 
 def _shown(answer: dict[str, Any]) -> dict[str, list[str]]:
-    return {
-        hit["_id"]: [member["_id"] for member in hit["inner_hits"]["duplicates"]["hits"]["hits"]]
-        for hit in answer["hits"]["hits"]
-    }
+    return {group[0]: group for group in groups(answer)}
 
 
 def _body(**dedup: Any) -> dict[str, Any]:

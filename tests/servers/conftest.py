@@ -1,5 +1,6 @@
 """Real servers for the tests of this folder, one at a time; at the end it is told what was tested on."""
 
+import random
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -95,6 +96,14 @@ def engine(server: Server) -> Iterator[Engine]:
     engine = open_engine(server.url)
     yield engine
     engine.close()
+
+
+@pytest.fixture
+def first() -> int:
+    """The first of a row of seeds; it is printed."""
+    seed = random.SystemRandom().randrange(10**9)
+    print("seeds from", seed)
+    return seed
 
 
 @pytest.fixture(scope="session")

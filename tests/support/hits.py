@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from support.maintenance import put
 
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.ingest import Pipeline, default_definition, mappings
@@ -195,13 +196,16 @@ def fill(engine: Engine, index: str, sources: Mapping[str, JSON], made: Any = No
     made = made or mappings(SCHEME)
     made["properties"] |= {name: {"type": kind} for name, kind in types.items()}
     engine.create_index(index, made, {})
-    actions = ({"_index": index, "_id": id_, "_source": source} for id_, source in sources.items())
-    assert not engine.bulk(actions).failures
-    engine.refresh(index)
+    put(engine, index, sources)
 
 
 def ids(hits: Sequence[Mapping[str, Any]]) -> list[str]:
     return [hit["_id"] for hit in hits]
+
+
+def groups(answer: Mapping[str, Any]) -> list[list[str]]:
+    """The ids of each group of a page, the one shown first."""
+    return [ids(hit["inner_hits"]["duplicates"]["hits"]["hits"]) for hit in answer["hits"]["hits"]]
 
 
 def split(text: str) -> list[Token]:

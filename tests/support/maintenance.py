@@ -45,8 +45,13 @@ def pages(count: int, length: int = 30, seed: int = 1) -> list[dict[str, Any]]:
 
 def store(engine: Engine, index: str, documents: Iterable[Mapping[str, Any]]) -> None:
     """Put documents into an index as another client would: without fingerprints."""
-    result = engine.bulk({"_index": index, "_id": one["id"], "_source": dict(one)} for one in documents)
-    assert not result.failures
+    put(engine, index, {one["id"]: dict(one) for one in documents})
+
+
+def put(engine: Engine, index: str, sources: Mapping[str, Any]) -> None:
+    """Put documents by their ids into an index, and let searches see them."""
+    actions = ({"_index": index, "_id": id_, "_source": source} for id_, source in sources.items())
+    assert not engine.bulk(actions).failures
     engine.refresh(index)
 
 
