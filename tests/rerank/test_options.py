@@ -6,7 +6,7 @@ import pytest
 from support.hits import SCHEME, Spec, hits_of
 from support.soon import soon
 
-from shinglefold.errors import MOST, ConfigError, InputError, quote
+from shinglefold.errors import MOST, ConfigError, InputError
 from shinglefold.grouping import Policy
 from shinglefold.model.values import Fingerprint
 from shinglefold.rerank import FoldedSearch, FoldOptions, Preference, Scope, collapse
@@ -350,40 +350,6 @@ def test_of_a_text_without_end_no_more_is_looked_at_than_is_aligned():
     with soon():
         assert matched_passages(source, source, ["body"], tokens) == []
     assert sum(looked_at) <= 2_000_000
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        ("text", "'text'"),
-        (7, "7"),
-        (None, "None"),
-        ({"a": [1, 2]}, "{'a': [1, 2]}"),
-        (float("nan"), "nan"),
-        ([1] * 20, "[1, 1, 1, 1, 1, 1, 1, 1, …]"),
-        ([[[[[[1]]]]]], "[[[[[…]]]]]"),
-    ],
-)
-def test_a_message_quotes_what_is_short_and_cuts_what_is_long(value, shown):
-    assert quote(value) == shown
-
-
-def test_a_message_tells_the_length_of_a_great_number():
-    assert quote(HUGE) == "a number of about 5000 digits"
-
-
-LARGE = {
-    "text": "x" * 10_000_000,
-    "object": {"y" * 300: "z" * 300},
-    "lists": [["x" * 300] * 9] * 9,
-    "bytes": b"x" * 900,
-}
-
-
-@pytest.mark.parametrize("value", LARGE.values(), ids=LARGE)
-def test_a_message_quotes_so_many_characters_at_most(value):
-    with soon(walks=4):
-        assert len(quote(value)) <= MOST
 
 
 def test_what_takes_longer_than_its_bound_is_noticed():

@@ -5,12 +5,11 @@ from contextlib import ExitStack, closing
 from typing import Any, NamedTuple
 
 import pytest
-from support.maintenance import FIELDS, pages
 from support.servers.apart import Apart
 from support.servers.kinds import kind
 from support.servers.local import LocalServer
 from support.servers.opensearch_security import OpenSearchSecurity
-from support.servers.security import User
+from support.servers.security import PROPERTIES, User, copies
 
 from shinglefold import open as open_index
 from shinglefold import setup
@@ -21,7 +20,6 @@ from shinglefold.rerank import FoldedSearch
 
 _PUBLIC = ["public-*"]
 INDEX = "public-pages"
-PROPERTIES = {**FIELDS, "id": {"type": "keyword"}, "open": {"type": "boolean"}}
 SETTINGS = {"number_of_shards": 3, "number_of_replicas": 0}
 ADMIN = User("chief", "Vrai-mot-de-passe-1", "all")
 READER = User("reader", "Vrai-mot-de-passe-2", "reads_public")
@@ -158,12 +156,3 @@ def grouped(connection, engine_of) -> str:
             assert index.index(copies()).indexed == len(copies())
         admin.refresh(name)
     return name
-
-
-def copies() -> list[dict[str, Any]]:
-    """Three copies of each of twenty pages; one or two of the three are open."""
-    return [
-        {**page, "id": f"{page['id']}-{copy}", "open": (number + copy) % 2 == 0}
-        for number, page in enumerate(pages(20))
-        for copy in range(3)
-    ]
