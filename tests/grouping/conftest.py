@@ -27,7 +27,6 @@ def engine(tmp_path, pipeline):
 
 @pytest.fixture
 def index(engine) -> str:
-    """Return the name of an index of pages with groups."""
     engine.create_index("pages", mappings(), {})
     store(engine, "pages", range(COUNT))
     return "pages"

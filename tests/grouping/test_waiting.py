@@ -51,7 +51,6 @@ def _writer(name: str) -> Steps:
 
 
 def _answer_until(kind: type, requests: Iterator[object]) -> None:
-    """Answer requests until one of a type comes."""
     while not isinstance(next(requests), kind):
         pass
 

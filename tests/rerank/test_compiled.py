@@ -19,7 +19,6 @@ from shinglefold.rerank.fold.compiled_groups import compiled_leader_groups
 
 
 def both(hits, options=None, scheme=SCHEME):
-    """The groups of both, and their counts."""
     foldings = [folding_of(scheme, options or FoldOptions(), "_dedup", **way) for way in ({}, COMPILED)]
     for folding in foldings:
         folding.add(hits)

@@ -306,7 +306,6 @@ def test_the_total_after_a_hit_is_not_estimated_from_all_hits(library):
 
 @pytest.fixture(scope="module")
 def dated(tmp_path_factory):
-    """Copies with a day as keyword, and whether they are open."""
     with EmbeddedEngine(tmp_path_factory.mktemp("dated"), split) as engine:
         copy = {"open": True, "_dedup": fingerprint_of(Spec()).to_field()}
         days = ["2026-02-01", "2026-02-01T00:00:00+05:00", "2026-02-01T09:00", "soon"]

@@ -31,7 +31,6 @@ DAYS = {
 
 @pytest.fixture(scope="module")
 def dated(engine, shared_index):
-    """An index with three copies of different days."""
     made = mappings(SCHEME)
     made["properties"] |= {"number": {"type": "integer"}}
     for name, (mapping, _) in DAYS.items():
@@ -88,7 +87,6 @@ def test_dates_of_a_format_are_not_compared_with_values_of_another_type(engine, 
 
 
 def engine_value(engine, index, name):
-    """What the engine itself returns of the first document."""
     body = {"query": {"ids": {"values": ["0"]}}, "docvalue_fields": [name]}
     return engine.search(index, body)["hits"]["hits"][0]["fields"][name][0]
 

@@ -107,7 +107,6 @@ def body(**more: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def grouped(engine, shared_index) -> str:
-    """All pages, of one scheme."""
     name = made(shared_index)
     fill(engine, name, range(COUNT), SCHEME.id)
     return name

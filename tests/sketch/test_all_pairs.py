@@ -17,7 +17,6 @@ from shinglefold.sketch.sketcher import Sketcher, token_digests
 
 
 def columns(tool, documents, widths=None):
-    """What find_pairs wants of a collection."""
     hashes, offsets = batch(documents)
     found = tool.sketch(hashes, offsets, widths)
     parts = tool.supershingles(found), tool.signatures(found), found.shingles, token_digests(hashes, offsets)

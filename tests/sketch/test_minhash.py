@@ -191,7 +191,6 @@ def rows(draw, most=8):
 
 
 def unpacked(row, bits, values):
-    """Return the values of a signature, read bit by bit."""
     whole = int.from_bytes(row.tobytes(), "little")
     return [whole >> place * bits & 2**bits - 1 for place in range(values)]
 

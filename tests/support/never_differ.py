@@ -32,12 +32,10 @@ ALL = {"query": {"match_all": {}}, "sort": [{"rank": "asc"}], "size": 10}
 
 
 def groups_of_page(page: dict[str, Any]) -> set[frozenset[str]]:
-    """The groups that a page shows."""
     return set(map(frozenset, groups(page)))
 
 
 def by_window(index: shinglefold.FoldedIndex, options: dict[str, Any]) -> set[frozenset[str]]:
-    """The groups that a search shows."""
     page = index.search({**ALL, "ext": {"dedup": options}})
     assert page["dedup"]["mode"] == options.get("mode", "window")
     return groups_of_page(page)
@@ -91,7 +89,6 @@ def check_the_gate(index: shinglefold.FoldedIndex, names: Sequence[str]) -> None
 
 
 def groups_made_anew(index: shinglefold.FoldedIndex) -> set[frozenset[str]]:
-    """The groups that the cards are numbered by."""
     regroup(index.engine, index.name)
     groups: dict[int, set[str]] = {}
     hits = index.engine.search(index.name, {"size": 20, "query": {"terms": {"id": list("abcd")}}})["hits"][

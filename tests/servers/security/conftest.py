@@ -87,7 +87,6 @@ def secured(apart: Apart) -> LocalServer:
 
 @pytest.fixture
 def connection(secured: LocalServer) -> Callable[..., Connection]:
-    """Make the connection of a user."""
 
     def make(user: User, /, **more: Any) -> Connection:
         made = secured.certificates
@@ -110,7 +109,6 @@ def engine_of(connection) -> Iterator[Callable[..., Engine]]:
 
 @pytest.fixture
 def users() -> dict[str, User]:
-    """The users by name."""
     return {user.name: user for user in USERS}
 
 

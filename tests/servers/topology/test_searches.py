@@ -15,7 +15,6 @@ COUNT = 60
 
 
 def documents(texts=20, count=COUNT):
-    """Documents of some texts by turns."""
     stored = [fingerprint_of(Spec(original=number)).to_field() for number in range(texts)]
     return [{"number": number, "_dedup": stored[number % texts]} for number in range(count)]
 

@@ -51,7 +51,6 @@ class Newcomer:
         return verdicts
 
     def members(self, relation: Relation) -> list[Member]:
-        """Return its documents as members."""
         return [
             Member(
                 id_,
@@ -65,7 +64,6 @@ class Newcomer:
         ]
 
     def context(self, policy: Policy, relation: Relation, register: SharedRegister) -> DecisionContext:
-        """Return the context of its decisions."""
         return DecisionContext(
             policy,
             Letters(relation),
@@ -78,7 +76,6 @@ class Newcomer:
         )
 
     def job(self, policy: Policy, relation: Relation, callers: list[WaitingCaller]) -> DecisionJob:
-        """Return a job that decides about the documents of callers."""
         return DecisionJob(
             callers,
             self.context(policy, relation, self.register()),
@@ -320,7 +317,6 @@ def run_alone(
 
 
 def accepted(store: Store) -> dict[str, Any]:
-    """Return the documents that were accepted."""
     return {
         id_: source for id_, (_, source) in store.there("documents").items() if FORMS.pending(source) is None
     }

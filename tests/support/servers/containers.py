@@ -44,15 +44,12 @@ class ContainerServer:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
         return f"http://{self._container.get_container_host_ip()}:{self._container.get_exposed_port(_PORT)}"
 
     def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """Ask it past all clients."""
         return ask(self.url, method, path, body)
 
     def stop(self) -> None:
-        """End and remove it."""
         self._container.stop()
 
 

@@ -77,18 +77,15 @@ class LocalServer:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
         return f"{'https' if self._security else 'http'}://127.0.0.1:{self._port}"
 
     @property
     def certificates(self) -> Certificates:
-        """Those of a secured server."""
         assert self._security is not None
         return certificates_in(self.folder / "config")
 
     @property
     def runs(self) -> bool:
-        """Whether its process is there."""
         return self._keeper is not None and self._keeper.poll() is None
 
     def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
