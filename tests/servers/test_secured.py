@@ -11,12 +11,12 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 
 import pytest
-from support.maintenance import stored
+from support.maintenance import PROPERTIES, check_a_backfill_is_refused, copies, put, stored
 from support.servers.choose import excused
 from support.servers.elasticsearch_security import ElasticsearchSecurity
 from support.servers.kinds import kind
 from support.servers.local import LocalServer
-from support.servers.security import PROPERTIES, User, check_a_backfill_is_refused, copies
+from support.servers.security import User
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
@@ -83,8 +83,7 @@ def pages(connection: Connection) -> Iterator[Engine]:
         for index in ("public-pages", "secret-pages"):
             if not admin.index_exists(index):
                 admin.create_index(index, {"properties": {"n": {"type": "integer"}}}, {})
-            admin.bulk([{"_index": index, "_id": "1", "_source": {"n": 1}}])
-            admin.refresh(index)
+            put(admin, index, {"1": {"n": 1}})
         yield admin
 
 

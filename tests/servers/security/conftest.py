@@ -5,11 +5,12 @@ from contextlib import ExitStack, closing
 from typing import Any, NamedTuple
 
 import pytest
+from support.maintenance import PROPERTIES, copies
 from support.servers.apart import Apart
 from support.servers.kinds import kind
 from support.servers.local import LocalServer
 from support.servers.opensearch_security import OpenSearchSecurity
-from support.servers.security import PROPERTIES, User, copies
+from support.servers.security import User
 
 from shinglefold import open as open_index
 from shinglefold import setup

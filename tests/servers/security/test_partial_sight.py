@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.servers.security import check_a_backfill_is_refused
+from support.maintenance import check_a_backfill_is_refused
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest import Pipeline, default_definition, index_documents
