@@ -6,8 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.forgeries import GENUINE, SEAL, forgeries
-from support.hits import SCHEME, fill, fingerprint_of
+from support.hits import GENUINE, SCHEME, SEAL, fill, fingerprint_of, forgeries
 from support.killed_regroup import checkpoint, killed, moments
 from support.maintenance import stored as sources
 from support.numbered import USUAL, led_rightly, mappings, store, stored

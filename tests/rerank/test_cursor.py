@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, fill, fingerprint_of, ids, leader_groups, split
 from support.servers.choose import examples
-from support.taps import Awaited, Tapped
+from support.taps import Awaited, Changed, Tapped
 
 from shinglefold.contracts.engine import Capabilities
 from shinglefold.engines.embedded import EmbeddedEngine
@@ -309,16 +309,14 @@ def test_a_renewed_cursor_shows_what_came_meanwhile(stored, deep):
         stored.refresh("pages")
 
 
-class Renaming:
+class Renaming(Changed):
     """A real engine that gives a point in time another name with each answer; the old one is good no more."""
 
     can = Capabilities()
 
     def __init__(self, engine):
-        self.engine, self.known, self._names = engine, {}, map(str, itertools.count())
-
-    def __getattr__(self, name):
-        return getattr(self.engine, name)
+        super().__init__(engine)
+        self.known, self._names = {}, map(str, itertools.count())
 
     def open_pit(self, *given):
         return self._named(self.engine.open_pit(*given))

@@ -13,6 +13,7 @@ from support.hits import SCHEME, Spec, fill, fingerprint_of, hits_of, ids, leade
 from support.programs import run_node
 from support.servers.choose import examples
 from support.serving import Quiet, serving
+from support.taps import Changed
 
 from shinglefold.contracts.engine import Capabilities
 from shinglefold.engines.embedded import EmbeddedEngine
@@ -93,16 +94,10 @@ def two(tmp_path_factory):
         yield engine
 
 
-class Merged:
+class Merged(Changed):
     """Searches each index of a list with commas and merges the answers by rank, as the servers do."""
 
     can = Capabilities()
-
-    def __init__(self, engine):
-        self.engine = engine
-
-    def all_mappings(self, index):
-        return self.engine.all_mappings(index)
 
     def search(self, index, body):
         answers = [self.engine.search(name, body) for name in index.split(",")]
@@ -182,16 +177,14 @@ _LACKS = {
 }
 
 
-class Lacking:
+class Lacking(Changed):
     """A real engine whose answers say that they lack something."""
 
     can = Capabilities()
 
     def __init__(self, engine, lacks):
-        self.engine, self.lacks = engine, lacks
-
-    def __getattr__(self, name):
-        return getattr(self.engine, name)
+        super().__init__(engine)
+        self.lacks = lacks
 
     def search(self, index, body, *more):
         return self.engine.search(index, body, *more) | self.lacks
@@ -239,14 +232,12 @@ def test_members_that_lack_something_are_told(library, lacks):
     assert answer["dedup"]["partial"]
 
 
-class Sharded:
+class Sharded(Changed):
     """A real engine whose answers say how many shards gave them; it keeps what it was asked."""
 
     def __init__(self, engine, shards):
-        self.engine, self.shards, self.asked = engine, shards, []
-
-    def __getattr__(self, name):
-        return getattr(self.engine, name)
+        super().__init__(engine)
+        self.shards, self.asked = shards, []
 
     def search(self, index, body, **more):
         self.asked.append(body)

@@ -4,8 +4,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from support.forgeries import GENUINE, OTHER, SEAL, forgeries
-from support.hits import SCHEME, Spec, fill, find_similar, fingerprint_of, split
+from support.hits import (
+    GENUINE,
+    OTHER,
+    SCHEME,
+    SEAL,
+    Spec,
+    fill,
+    find_similar,
+    fingerprint_of,
+    forgeries,
+    split,
+)
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, InputError

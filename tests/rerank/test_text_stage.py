@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.doubtful_texts import doubtful_texts
+from support.copied_texts import doubtful_texts
 from support.hits import fill, find_similar, groups, signed, split
 from support.taps import Tapped
 

@@ -7,7 +7,7 @@ from itertools import combinations, product
 from typing import Any
 
 import pytest
-from support.doubtful_texts import doubtful_texts
+from support.copied_texts import doubtful_texts
 from support.hits import fill, signed, split
 
 from shinglefold.canon import Canonicalizer

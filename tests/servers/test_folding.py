@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.hits import groups
-from support.servers.contexts import left_open, open_contexts
+from support.servers.admin import left_open, open_contexts
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_async_engine

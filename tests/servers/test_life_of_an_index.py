@@ -9,8 +9,7 @@ from urllib.error import HTTPError
 
 import pytest
 from support.maintenance import pages, store
-from support.servers.admin import ask
-from support.servers.waiting import until
+from support.servers.admin import ask, until
 
 import shinglefold
 from shinglefold.model.recipe import fingerprint_field

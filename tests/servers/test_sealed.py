@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from support.forgeries import GENUINE, OTHER, SEAL, forgeries
-from support.hits import SCHEME
+from support.hits import GENUINE, OTHER, SCHEME, SEAL, forgeries
 from support.maintenance import FIELDS, pages, put, store, stored
 
 from shinglefold.errors import ConfigError, RecipeMismatch

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.doubtful_texts import doubtful_texts
+from support.copied_texts import doubtful_texts
 from support.hits import groups as groups_of_page
 from support.maintenance import put
 

@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -222,3 +222,24 @@ def find_similar(
 ) -> SimilarPage:
     """The first page of copies, by a search of its own."""
     return SimilarSearch(engine, seal=seal).find(index, wanted, SimilarOptions(**options))
+
+
+#: A genuine fingerprint.
+SEAL = Seal.parse("a key that nobody else knows")
+OTHER = Seal.parse("a key that somebody else knows")
+GENUINE = fingerprint_of(Spec(digest="same"))
+
+
+def forgeries() -> list[Fingerprint]:
+    """What a client without the key can write so as to fold with a genuine document."""
+    sealed = SEAL.sealed(GENUINE)
+    unlike = SEAL.sealed(fingerprint_of(Spec(original=9, digest="other")))
+    return [
+        GENUINE,
+        OTHER.sealed(GENUINE),
+        replace(GENUINE, seal="A" * 16),
+        replace(unlike, digest=sealed.digest),
+        replace(unlike, signature=sealed.signature),
+        replace(sealed, shingles=sealed.shingles + 1),
+        replace(sealed, signature=b"", supershingles=()),
+    ]

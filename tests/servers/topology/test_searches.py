@@ -2,8 +2,7 @@
 
 import pytest
 from support.hits import SCHEME, Spec, fingerprint_of
-from support.servers.admin import ask
-from support.servers.contexts import left_open, open_contexts
+from support.servers.admin import ask, left_open, open_contexts
 from support.topologies import laid_out
 
 from shinglefold.errors import ConfigError, EngineError, UnsupportedQuery

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from support.servers.admin import until
 from support.servers.kinds import Kind
 from support.servers.local import LocalServer, free_port
-from support.servers.waiting import until
 
 _NODES = 3
 

@@ -3,9 +3,8 @@
 from typing import Any
 
 from docker.errors import DockerException
-from support.servers.admin import ask
+from support.servers.admin import answers, ask, until
 from support.servers.kinds import Kind
-from support.servers.waiting import answers, until
 from testcontainers.core.container import DockerContainer
 
 from docker import DockerClient

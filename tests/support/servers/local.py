@@ -14,13 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from support.servers.admin import ask
+from support.servers.admin import answers, ask, until
 from support.servers.distribution import distribution
 from support.servers.java import java_home
 from support.servers.kinds import Kind
 from support.servers.places import cache, runs
 from support.servers.security import Certificates, Door, Security, certificates_in
-from support.servers.waiting import answers, until
 
 #: Servers refuse to run as root; every Unix has this user.
 _USER = "nobody"
