@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 from support.hits import SCHEME, fingerprint_of
-from support.maintenance import put
 from support.random_pages import spec_of
 from support.servers.admin import ask
 from support.topologies import ranked
@@ -180,7 +179,8 @@ def indexed(
     shards = {"number_of_shards": 2, "number_of_replicas": 0}
     engine.create_index(name, mapped or properties(), {**shards, **settings})
     try:
-        put(engine, name, {str(one["number"]): one for one in stored})
+        engine.bulk({"_index": name, "_id": str(one["number"]), "_source": one} for one in stored)
+        engine.refresh(name)
         yield name
     finally:
         engine.delete_index(name)
