@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -183,11 +182,8 @@ def test_threads_may_read_and_learn_together(scheme):
         answers = (shared.hash_batch(batches[number]).hashes for _ in range(5))
         wrong.extend(number for answer in answers if not np.array_equal(answer, expected[number]))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
     assert not wrong
 
 

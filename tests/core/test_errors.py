@@ -5,9 +5,11 @@ import pickle
 import re
 
 import pytest
+from support.soon import soon
 
 from shinglefold import errors
 from shinglefold.errors import (
+    MOST,
     MissingExtra,
     RecipeMismatch,
     Refused,
@@ -85,6 +87,16 @@ def test_what_is_small_is_shown_as_python_writes_it(value, shown):
     assert quote(value) == shown
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["x" * 10_000_000, {"y" * 300: "z" * 300}, [["x" * 300] * 9] * 9, b"x" * 900],
+    ids=["text", "object", "lists", "bytes"],
+)
+def test_a_message_quotes_so_many_characters_at_most(value):
+    with soon(walks=4):
+        assert len(quote(value)) <= MOST
+
+
 def test_eight_items_are_shown_and_a_ninth_is_hinted_at():
     assert quote(list(range(8))) == "[0, 1, 2, 3, 4, 5, 6, 7]"
     assert quote(list(range(9))) == "[0, 1, 2, 3, 4, 5, 6, 7, …]"
@@ -100,6 +112,7 @@ def test_four_levels_are_shown_and_a_fifth_is_hinted_at():
 
 
 def test_two_hundred_characters_are_shown_and_of_more_the_first():
+    assert quote(10**5000) == "a number of about 5000 digits"
     assert len(quote([10**64, 10**65, 10**62])) == 200
     assert quote([10**64, 10**65, 10**62]).endswith("0]")
     assert quote([10**64, 10**65, 10**63]) == repr([10**64, 10**65, 10**63])[:199] + "…"

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Generator
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 from importlib import import_module
 from pathlib import Path
 from time import monotonic, sleep
@@ -248,13 +248,6 @@ def test_every_public_name_is_there_and_no_other(package):
         assert not isinstance(getattr(module, name), ModuleType), name
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nonsense'"):
         _ = module.nonsense
-
-
-def test_two_engines_that_can_the_same_say_the_same():
-    able = Capabilities(bulks_at_once=2, seq_no=True)
-    assert able == replace(Capabilities(), bulks_at_once=2, seq_no=True)
-    assert able != Capabilities()
-    assert (able.bulks_at_once, able.takes_json, able.seq_no) == (2, False, True)
 
 
 def test_nobody_changes_what_an_engine_can():

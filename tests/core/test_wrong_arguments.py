@@ -115,6 +115,10 @@ WRONG: list[tuple[str, Callable[[Site], object], str]] = [
     # Folded searches.
     ("an address to search", lambda s: FoldedSearch("http://a:1", s.scheme), "open it: open_engine"),
     ("nothing to search", lambda s: FoldedSearch(None, s.scheme), "open_engine (from shinglefold.engines)"),
+    ("a preset to search by", lambda s: FoldedSearch(s.engine, "default"), "is no Scheme; give that of the"),
+    ("no scheme to search by", lambda s: FoldedSearch(s.engine, None), "make_scheme"),
+    ("a preset to await by", lambda s: AsyncFoldedSearch(s.engine, "default"), "is no Scheme; give that of"),
+    ("a preset to fold hits by", lambda _: collapse([], "default"), "is no Scheme"),
     ("a canonicalizer as text", lambda s: s.search(canonicalizer="ru"), "Canonicalizer.of(scheme)"),
     ("a seal as key", lambda s: s.search(seal=b"0" * 32), "seal: expected Seal(key)"),
     ("a tiebreaker as truth", lambda s: s.search(tiebreaker=True), "tiebreaker: expected text"),

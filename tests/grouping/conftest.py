@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 from support.gate.crashes import make_pipeline
+from support.numbered import mappings, store
+from support.random_pages import COUNT
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.ingest.index_mapping import ensure_index
@@ -21,6 +23,13 @@ def engine(tmp_path, pipeline):
         properties = {"host": {"type": "keyword"}}
         ensure_index(opened, "texts", replace(pipeline.recipe(), groups=True), properties=properties)
         yield opened
+
+
+@pytest.fixture
+def index(engine) -> str:
+    engine.create_index("pages", mappings(), {})
+    store(engine, "pages", range(COUNT))
+    return "pages"
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from support.gate.store import Source, Store
 
 from shinglefold.contracts.engine import WriteResult
 from shinglefold.errors import EngineUnavailable
-from shinglefold.grouping.gate.group_commit import DecisionJob, WaitingCaller
-from shinglefold.grouping.gate.protocol.member import Delete, Now, Pause, Refresh, Write
+from shinglefold.grouping.gate.group_commit import WaitingCaller
+from shinglefold.grouping.gate.protocol.member import Delete, Now, Pause, Write
 from shinglefold.grouping.rules import Policy
 from shinglefold.runtime.backoff import Backoff
 
@@ -15,28 +15,12 @@ _LONG = 60
 _ONCE = Backoff(retries=0)
 
 
-def _answered(store, request):
-    if isinstance(request, Now):
-        return store, 0
-    if isinstance(request, Pause):
-        return store, None
-    if isinstance(request, Refresh):
-        return store.refreshed(), None
-    if isinstance(request, Write):
-        written = []
-        for action in request.actions:
-            store, one = store.run(action)
-            written.append(one)
-        return store, written
-    return store, store.answer(request, Relation())
-
-
 def _run(store, writer, policy, failing, *, done):
     """Run a writer whose n-th request fails, after it was done or before."""
     steps = writer.steps(policy, Relation(), writer.register())
     request = next(steps)
     for number in range(_LONG):
-        after, answer = _answered(store, request)
+        after, answer = store.answered(request, Relation())
         if number != failing or done:
             store = after
         try:
@@ -103,15 +87,7 @@ def _begun(policy, *texts):
     """Return a job of documents that each have a caller of their own, and these callers."""
     writer, relation = Newcomer("w", texts), Relation()
     callers = [WaitingCaller([member]) for member in writer.members(relation)]
-    job = DecisionJob(
-        callers,
-        writer.context(policy, relation, writer.register()),
-        batches=lambda documents: [list(documents)],
-        member=lambda member: member,
-        describe=lambda verdict: verdict,
-        shared=True,
-    )
-    return job, callers
+    return writer.job(policy, relation, callers), callers
 
 
 def _worked(job, store, spoil, asked=0):
@@ -141,7 +117,7 @@ def _gone_from(first, last):
     def spoilt(number, store, request):
         if first <= number < last and not isinstance(request, Now | Pause):
             return store, EngineUnavailable("gone")
-        return _answered(store, request)
+        return store.answered(request, Relation())
 
     return spoilt
 
@@ -151,7 +127,7 @@ def _busy_from(first, last):
 
     def spoilt(number, store, request):
         if not (first <= number < last and isinstance(request, Write)):
-            return _answered(store, request)
+            return store.answered(request, Relation())
         written = []
         for action in request.actions:
             if isinstance(action, Delete) and action.where == "documents":

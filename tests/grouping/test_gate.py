@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -303,11 +304,8 @@ def test_threads_that_share_a_gate_accept_one_of_each_class(engine, pipeline, te
         def add(number):
             told.append(gate.add_all([{"id": f"{number}-{kind}", "body": text(kind)} for kind in "ab"]))
 
-        threads = [threading.Thread(target=add, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(add, range(4)))
     assert len(told) == 4
     assert sum(verdict.status == "accepted" for verdicts in told for verdict in verdicts) == 2
 

@@ -49,25 +49,17 @@ def test_a_pair_is_decided_alike_in_either_order(engine, pipeline, moved, togeth
     assert [one.status for one in told] == ["accepted", "refused"]
 
 
-def test_signatures_decide_with_verify_signature(engine, pipeline, moved):
-    assert [one.status for one in _verdicts(engine, pipeline, moved, verify="signature")] == ["accepted"] * 2
-
-
-def test_a_threshold_of_resemblance_makes_signatures_decide(engine, pipeline, moved):
-    assert [one.status for one in _verdicts(engine, pipeline, moved, min_resemblance=0.61)] == [
-        "accepted"
-    ] * 2
-
-
-def test_a_greater_min_similarity_is_respected(engine, pipeline, moved):
-    assert [one.status for one in _verdicts(engine, pipeline, moved, min_similarity=0.99)] == ["accepted"] * 2
-
-
-def test_verify_keywords_refuses_documents_that_share_one(engine, pipeline, moved):
-    assert [one.status for one in _verdicts(engine, pipeline, moved, verify="keywords")] == [
-        "accepted",
-        "refused",
-    ]
+@pytest.mark.parametrize(
+    ("rules", "second"),
+    [
+        ({"verify": "signature"}, "accepted"),
+        ({"min_resemblance": 0.61}, "accepted"),
+        ({"min_similarity": 0.99}, "accepted"),
+        ({"verify": "keywords"}, "refused"),
+    ],
+)
+def test_the_rules_of_a_policy_decide_about_a_match_by_text(engine, pipeline, moved, rules, second):
+    assert [one.status for one in _verdicts(engine, pipeline, moved, **rules)] == ["accepted", second]
 
 
 def test_a_match_by_text_alone_joins_the_group(engine, pipeline, moved):

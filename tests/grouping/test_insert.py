@@ -1,6 +1,7 @@
 """Group numbers that documents get when they are indexed."""
 
 import pytest
+from support.maintenance import put, stored
 
 from shinglefold.grouping import numbering as insert
 from shinglefold.grouping.gate.protocol.member import numbers_of
@@ -9,12 +10,10 @@ from shinglefold.ingest import index_documents
 from shinglefold.model.values import Fingerprint
 
 
-def _index(engine, pipeline, documents):
-    numbering = Numbering(engine, "texts", pipeline.recipe())
-    summary = index_documents(engine, "texts", documents, pipeline, workers=1, groups=numbering)
-    assert summary.failed == 0
-    hits = engine.search("texts", {"size": 100})["hits"]["hits"]
-    return {hit["_id"]: hit["_source"]["_dedup"] for hit in hits}
+def _index(engine, pipeline, documents, numbering=None):
+    numbering = numbering or Numbering(engine, "texts", pipeline.recipe())
+    assert index_documents(engine, "texts", documents, pipeline, workers=1, groups=numbering).failed == 0
+    return {id_: source["_dedup"] for id_, source in stored(engine, "texts").items()}
 
 
 def _documents(text, kinds, begin=0):
@@ -62,10 +61,7 @@ def test_a_leader_whose_text_changes_in_a_run_is_compared_by_the_new_text(engine
     numbering = Numbering(engine, "texts", pipeline.recipe())
     _index(engine, pipeline, [{"id": "1", "body": text("a")}])
     for documents in ([{"id": "1", "body": text("b")}], [{"id": "2", "body": text("a", 1)}]):
-        summary = index_documents(engine, "texts", documents, pipeline, workers=1, groups=numbering)
-        assert summary.failed == 0
-    hits = engine.search("texts", {"size": 100})["hits"]["hits"]
-    found = {hit["_id"]: hit["_source"]["_dedup"] for hit in hits}
+        found = _index(engine, pipeline, documents, numbering)
     assert found["1"]["group"] != found["2"]["group"]
     assert found["1"]["leader"]
     assert found["2"]["leader"]
@@ -133,8 +129,7 @@ def test_a_number_that_another_group_has_is_skipped(engine, pipeline, text):
     assert found["a"]["group"] == first
     taken = {**_index(engine, pipeline, [{"id": "b", "body": text("b")}])["b"], "group": first}
     engine.delete_by_query("texts", {"match_all": {}})
-    engine.bulk([{"_index": "texts", "_id": "b", "_source": {"body": text("b"), "_dedup": taken}}])
-    engine.refresh("texts")
+    put(engine, "texts", {"b": {"body": text("b"), "_dedup": taken}})
     assert _index(engine, pipeline, [{"id": "a", "body": text("a")}])["a"]["group"] == second
 
 

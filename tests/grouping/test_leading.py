@@ -5,7 +5,9 @@ import random
 import numpy as np
 import pytest
 
+from shinglefold.grouping.regroup import RegroupOptions, regroup
 from shinglefold.grouping.regroup.clustering import decisive
+from shinglefold.ingest import index_documents
 from shinglefold.sketch.clustering import leader_clusters
 from shinglefold.testing.edits import edited
 
@@ -72,9 +74,6 @@ def test_a_family_without_matches_decides_every_pair_once():
 
 
 def test_a_family_of_texts_in_doubt_is_grouped_as_by_all_of_its_pairs(engine, pipeline, text, monkeypatch):
-    from shinglefold.grouping.regroup import RegroupOptions, regroup
-    from shinglefold.ingest import index_documents
-
     base = text("family", words=300)
     copies = [edited(base, "words replaced", 0.09, "en", seed=seed).text for seed in range(70)]
     documents = [{"id": f"{at:02}", "body": body} for at, body in enumerate([base, *copies])]
@@ -93,9 +92,6 @@ def test_a_family_of_texts_in_doubt_is_grouped_as_by_all_of_its_pairs(engine, pi
 
 
 def test_texts_read_in_small_parts_give_the_same_groups(engine, pipeline, text, monkeypatch):
-    from shinglefold.grouping.regroup import RegroupOptions, regroup
-    from shinglefold.ingest import index_documents
-
     bases = [text(kind, words=300) for kind in "ab"]
     copies = [edited(bases[n % 2], "words replaced", 0.09, "en", seed=n).text for n in range(24)]
     documents = [{"id": f"{at:02}", "body": body} for at, body in enumerate([*bases, *copies])]

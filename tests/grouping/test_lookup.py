@@ -3,6 +3,7 @@
 import operator
 
 import pytest
+from support.maintenance import put
 
 from shinglefold.grouping import candidate_search as lookups
 from shinglefold.grouping.candidate_search import CandidateLookup
@@ -26,10 +27,8 @@ def stored(engine, pipeline, text):
         given = [
             {"_id": f"{kind}-{at}", "body": text(kind)} for kind, n in enumerate(counts) for at in range(n)
         ]
-        for outcome in pipeline.run_block(given):
-            source = {name: value for name, value in outcome.document.items() if name != "_id"}
-            engine.bulk([{"_index": "texts", "_id": outcome.document["_id"], "_source": source}])
-        engine.refresh("texts")
+        made = [dict(outcome.document) for outcome in pipeline.run_block(given)]
+        put(engine, "texts", {one.pop("_id"): one for one in made})
         asked = [{"_id": f"{kind}", "body": text(kind) if n else ""} for kind, n in enumerate(counts)]
         return [outcome.document for outcome in pipeline.run_block(asked)]
 
@@ -38,11 +37,7 @@ def stored(engine, pipeline, text):
 
 def test_a_number_that_many_documents_have_hides_no_other(engine, likeness):
     groups = [5] * 150 + [7] + [11] * 150
-    engine.bulk(
-        {"_index": "texts", "_id": f"{at}", "_source": {"_dedup": {"group": group}}}
-        for at, group in enumerate(groups)
-    )
-    engine.refresh("texts")
+    put(engine, "texts", {f"{at}": {"_dedup": {"group": group}} for at, group in enumerate(groups)})
     lookup = CandidateLookup(engine, "texts", likeness)
     assert lookup.find([], (), "_dedup.group", [5, 7, 9, 11]) == ([], {5, 7, 11})
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from support.maintenance import put
 
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping import candidate_search as lookup
@@ -25,12 +26,8 @@ def stored(engine, pipeline, text, monkeypatch):
     def store(count, kind="a", **parts):
         (outcome,) = pipeline.run_block([{"_id": "x", "body": text(kind, 1)}])
         dedup = outcome.document["_dedup"] | parts
-        documents = ({"body": text(kind, 1), "_dedup": dedup, "host": f"h{at}"} for at in range(count))
-        actions = [
-            {"_index": "texts", "_id": f"{kind}{at}", "_source": one} for at, one in enumerate(documents)
-        ]
-        assert not engine.bulk(actions).failures
-        engine.refresh("texts")
+        source = {"body": text(kind, 1), "_dedup": dedup}
+        put(engine, "texts", {f"{kind}{at}": {**source, "host": f"h{at}"} for at in range(count)})
 
     store.read = read
     return store

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from support.gate.moved import moved_words, replaced_words
+from support.maintenance import put, stored
 
 from shinglefold.errors import ConfigError, ShinglefoldError
 from shinglefold.grouping import Gate, Policy
@@ -49,16 +50,9 @@ def _index(engine, pipeline, documents, numbering):
     assert summary.failed == 0
 
 
-def _groups(engine):
-    engine.refresh("texts")
-    hits = engine.search("texts", {"size": 100})["hits"]["hits"]
-    return {hit["_id"]: hit["_source"]["_dedup"].get("group") for hit in hits}
-
-
 def _together(engine):
-    found = _groups(engine)
-    assert None not in found.values()
-    return found["0"] == found["1"]
+    one, other = (source["_dedup"]["group"] for source in stored(engine, "texts").values())
+    return one == other
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -132,10 +126,8 @@ def test_no_verdict_is_kept_of_a_text_that_has_changed(engine, pipeline, pair, l
 
     def write(what, _documents, _share):
         if what == "grouping" and (body := next(others, None)) is not None:
-            (outcome,) = pipeline.run_block([{"_id": "1", "body": body}])
-            source = {name: value for name, value in outcome.document.items() if name != "_id"}
-            assert not engine.bulk([{"_index": "texts", "_id": "1", "_source": source}]).failures
-            engine.refresh("texts")
+            (outcome,) = pipeline.run_block([{"body": body}])
+            put(engine, "texts", {"1": outcome.document})
 
     summary = regroup(engine, "texts", RegroupOptions(linkage), report=write)
     assert (summary.settled, summary.counts.by_signature >= 1) == (True, True)

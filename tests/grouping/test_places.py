@@ -1,6 +1,7 @@
 """Places in groups, and their leaders, when documents change, are deleted, or arrive together."""
 
 import pytest
+from support.maintenance import store
 
 from shinglefold.errors import Refused
 from shinglefold.grouping import Gate, Policy
@@ -35,9 +36,7 @@ def test_documents_without_a_number_take_places_too(engine, pipeline, text, monk
     with _gate(engine, pipeline, "cap", 4) as gate:
         gate.add({"id": "first", "body": text("a")})
         made = [outcome.document for outcome in pipeline.run_block(_copies(text, [1, 2]))]
-        past = [{"_index": "texts", "_id": one["id"], "_source": one} for one in made]
-        assert not engine.bulk(past).failures
-        engine.refresh("texts")
+        store(engine, "texts", made)
         told = gate.add_all(_copies(text, [3, 4, 5]))
     assert [one.status for one in told] == ["accepted", "refused", "refused"]
 

@@ -7,6 +7,7 @@ import pytest
 from support.hits import SCHEME, fingerprint_of
 from support.numbered import USUAL, connected_groups, groups_of, led_rightly, mappings, store, stored
 from support.random_pages import COUNT, SPECS
+from support.taps import Changed
 
 from shinglefold.contracts.engine import BulkFailure, BulkResult
 from shinglefold.errors import ConfigError, InputError
@@ -16,13 +17,6 @@ from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.maintenance.scan import Throttle
 
 CONNECTED = RegroupOptions("connected")
-
-
-@pytest.fixture
-def index(engine) -> str:
-    engine.create_index("pages", mappings(), {})
-    store(engine, "pages", range(COUNT))
-    return "pages"
 
 
 def books(counts) -> bool:
@@ -233,14 +227,8 @@ def test_a_plan_that_the_checkpoint_does_not_name_is_left_alone(engine, index, t
     assert (summary.resumed, summary.settled, summary.counts.already) == (True, True, 0)
 
 
-class Moved:
+class Moved(Changed):
     """An engine whose alias moves, so that the documents of a plan are in a deleted index."""
-
-    def __init__(self, engine):
-        self._engine = engine
-
-    def __getattr__(self, name):
-        return getattr(self._engine, name)
 
     def bulk(self, actions):
         return BulkResult(0, tuple(BulkFailure(one, 404, "index_not_found_exception") for one in actions))

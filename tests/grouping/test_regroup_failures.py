@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.forgeries import GENUINE, SEAL, forgeries
-from support.hits import SCHEME, fingerprint_of
+from support.hits import GENUINE, SCHEME, SEAL, fill, fingerprint_of, forgeries
 from support.killed_regroup import checkpoint, killed, moments
+from support.maintenance import stored as sources
 from support.numbered import USUAL, led_rightly, mappings, store, stored
 from support.random_pages import COUNT, SPECS
 
@@ -21,56 +21,36 @@ LINKAGES = pytest.mark.parametrize("linkage", ["leader", "connected"])
 
 
 def _index(engine, fields, sealed=""):
-    engine.create_index(
-        "pages", recipe_mappings(replace(default_recipe(SCHEME), groups=True, sealed=sealed)), {}
+    recipe = replace(default_recipe(SCHEME), groups=True, sealed=sealed)
+    fill(
+        engine, "pages", {f"{at}": {"_dedup": one} for at, one in enumerate(fields)}, recipe_mappings(recipe)
     )
-    actions = [
-        {"_index": "pages", "_id": str(at), "_source": {"_dedup": one}} for at, one in enumerate(fields)
-    ]
-    assert not engine.bulk(actions).failures
-    engine.refresh("pages")
 
 
-def _groups(engine):
-    engine.refresh("pages")
-    hits = engine.search("pages", {"size": 100})["hits"]["hits"]
-    found = {int(hit["_id"]): hit["_source"]["_dedup"].get("group") for hit in hits}
-    return [found[at] for at in sorted(found)]
+WHOLE = GENUINE.to_field()
+DAMAGED = [
+    {**WHOLE, "signature": WHOLE["signature"][:16]},
+    {**WHOLE, "supershingles": WHOLE["supershingles"][:-1]},
+    {**WHOLE, "shingles": -1},
+]
+FORGED = [one.to_field() for one in forgeries()]
 
 
 @LINKAGES
-def test_forged_fingerprints_are_not_changed_and_counted(engine, linkage):
-    genuine = SEAL.sealed(GENUINE)
-    _index(engine, [one.to_field() for one in (genuine, *forgeries(), genuine)], SEAL.id)
-    summary = regroup(engine, "pages", RegroupOptions(linkage), seal=SEAL)
-    first, *between, last = _groups(engine)
+@pytest.mark.parametrize(
+    ("genuine", "others", "seal"),
+    [(SEAL.sealed(GENUINE).to_field(), FORGED, SEAL), (WHOLE, DAMAGED, None)],
+    ids=["forged", "damaged"],
+)
+def test_unreadable_fingerprints_are_not_changed_and_counted(engine, linkage, genuine, others, seal):
+    _index(engine, [genuine, *others, genuine], seal.id if seal else "")
+    summary = regroup(engine, "pages", RegroupOptions(linkage), seal=seal)
+    found = {int(id_): source["_dedup"].get("group") for id_, source in sources(engine, "pages").items()}
+    first, *between, last = (found[at] for at in sorted(found))
     assert first is not None
     assert (first, {*between}) == (last, {None})
-    assert (summary.settled, summary.counts.without_fingerprint, summary.counts.groups) == (
-        True,
-        len(forgeries()),
-        1,
-    )
-
-
-@LINKAGES
-def test_damaged_fingerprints_are_not_changed_and_counted(engine, linkage):
-    whole = GENUINE.to_field()
-    damaged = [
-        {**whole, "signature": whole["signature"][:16]},
-        {**whole, "supershingles": whole["supershingles"][:-1]},
-        {**whole, "shingles": -1},
-    ]
-    _index(engine, [whole, *damaged, whole])
-    summary = regroup(engine, "pages", RegroupOptions(linkage))
-    first, *between, last = _groups(engine)
-    assert first is not None
-    assert (first, {*between}) == (last, {None})
-    assert (summary.settled, summary.counts.without_fingerprint, summary.counts.groups) == (
-        True,
-        len(damaged),
-        1,
-    )
+    counts = summary.counts
+    assert (summary.settled, counts.without_fingerprint, counts.groups) == (True, len(others), 1)
 
 
 def test_other_writers_are_locked_out_during_a_batch_only(engine, pipeline, monkeypatch):

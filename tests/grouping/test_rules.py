@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 from support.hits import SCHEME
-from support.numbered import connected_groups, groups_of, mappings, store, stored
-from support.random_pages import COUNT, SPECS
+from support.numbered import connected_groups, groups_of, stored
+from support.random_pages import SPECS
 
 from shinglefold.errors import ConfigError
 from shinglefold.grouping import Gate, Policy
@@ -18,13 +18,6 @@ from shinglefold.model.recipe import META_KEY, Recipe
 
 #: Above what most pairs of these pages have.
 STRICT = RegroupOptions(min_resemblance=0.99, scope=("host",))
-
-
-@pytest.fixture
-def index(engine) -> str:
-    engine.create_index("pages", mappings(), {})
-    store(engine, "pages", range(COUNT))
-    return "pages"
 
 
 def noted(engine, index: str) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """Values of scopes and orders in documents: multi-fields, lists of objects, names with dots."""
 
 import pytest
+from support.maintenance import stored
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.grouping import Gate, Policy
@@ -38,9 +39,7 @@ def numbering(engine, rules):
 
 
 def groups(engine):
-    engine.refresh("texts")
-    hits = engine.search("texts", {"size": 100})["hits"]["hits"]
-    return {hit["_id"]: hit["_source"]["_dedup"]["group"] for hit in hits}
+    return {id_: source["_dedup"]["group"] for id_, source in stored(engine, "texts").items()}
 
 
 @PLACES
@@ -83,10 +82,24 @@ def test_a_text_field_is_refused_as_a_scope_and_its_multi_field_is_suggested(eng
         Gate(engine, index, Policy("refuse", scope=("site",)), pipeline=pipeline)
 
 
-def test_a_field_with_a_value_for_nulls_is_refused_as_a_scope():
-    mappings = {"properties": {"host": {"type": "keyword", "null_value": "none"}}}
-    with pytest.raises(ConfigError, match="a field with a null_value"):
-        Values.of(mappings, ["host"], "texts")
+PARTS = {"type": "nested", "properties": {"name": {"type": "keyword"}}}
+
+
+@pytest.mark.parametrize(
+    ("field", "mapping", "why"),
+    [
+        ("host", {"type": "keyword", "null_value": "none"}, "a field with a null_value"),
+        (
+            "host",
+            {"type": "keyword", "script": {"source": "emit('a')"}},
+            "a field whose values a script makes",
+        ),
+        ("host.parts.name", {"properties": {"parts": PARTS}}, r"'host\.parts\.name' is a field of nested"),
+    ],
+)
+def test_a_field_whose_values_are_not_in_documents_is_refused_as_a_scope(field, mapping, why):
+    with pytest.raises(ConfigError, match=why):
+        Values.of({"properties": {"host": mapping}}, [field], "texts")
 
 
 @pytest.mark.parametrize("targets", ["host", ["all", "host"]])
@@ -97,18 +110,6 @@ def test_a_field_that_others_are_copied_to_is_refused_as_a_scope(targets):
     with pytest.raises(ConfigError, match=r"'host' is filled by copy_to of page\.site"):
         Values.of(mappings, ["host"], "texts")
     assert Values.of(mappings, ["page.site"], "texts").source("page.site") == "page.site"
-
-
-def test_a_field_of_nested_documents_is_refused_as_a_scope():
-    parts = {"type": "nested", "properties": {"name": {"type": "keyword"}}}
-    with pytest.raises(ConfigError, match=r"'page\.parts\.name' is a field of nested documents"):
-        Values.of({"properties": {"page": {"properties": {"parts": parts}}}}, ["page.parts.name"], "texts")
-
-
-def test_a_field_whose_values_a_script_makes_is_refused_as_a_scope():
-    mappings = {"properties": {"host": {"type": "keyword", "script": {"source": "emit('a')"}}}}
-    with pytest.raises(ConfigError, match="a field whose values a script makes"):
-        Values.of(mappings, ["host"], "texts")
 
 
 def test_an_alias_of_a_field_is_read_where_that_is():

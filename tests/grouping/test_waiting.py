@@ -8,8 +8,8 @@ from support.gate.model import FORMS, Newcomer, Relation
 from support.gate.store import Store
 
 from shinglefold.errors import EngineError, EngineUnavailable
-from shinglefold.grouping.gate.group_commit import DecisionJob, WaitingCaller
-from shinglefold.grouping.gate.protocol.member import FindDocuments, Pause, Refresh, Steps, Write
+from shinglefold.grouping.gate.group_commit import WaitingCaller
+from shinglefold.grouping.gate.protocol.member import FindDocuments, Pause, Steps
 from shinglefold.grouping.rules import Policy
 
 _RELATION = Relation()
@@ -34,19 +34,10 @@ class _World:
             answer = self._answered(request)
 
     def _answered(self, request: object) -> object:
-        if isinstance(request, Write):
-            written = []
-            for action in request.actions:
-                self.store, one = self.store.run(action)
-                written.append(one)
-            return written
-        if isinstance(request, Refresh):
-            self.store = self.store.refreshed()
-        elif isinstance(request, Pause):
+        if isinstance(request, Pause):
             self.store = replace(self.store, late=self.store.late + 1000)
-        else:
-            return self.store.answer(request, _RELATION)
-        return None
+        self.store, answer = self.store.answered(request, _RELATION)
+        return answer
 
     def until(self, document: str) -> int | None:
         """Return when the placeholder of a document expires; None where there is none."""
@@ -60,7 +51,6 @@ def _writer(name: str) -> Steps:
 
 
 def _answer_until(kind: type, requests: Iterator[object]) -> None:
-    """Answer requests until one of a type comes."""
     while not isinstance(next(requests), kind):
         pass
 
@@ -90,14 +80,7 @@ def test_a_job_without_waiting_callers_releases_its_placeholders():
     _answer_until(FindDocuments, dead)
     writer = Newcomer("waiting", (("waiting", "a"), ("other", "b")))
     caller = WaitingCaller(writer.members(_RELATION))
-    job = DecisionJob(
-        [caller],
-        writer.context(Policy("refuse"), _RELATION, writer.register()),
-        batches=lambda documents: [list(documents)],
-        member=lambda member: member,
-        describe=lambda verdict: verdict,
-        shared=True,
-    )
+    job = writer.job(Policy("refuse"), _RELATION, [caller])
     *_, pause = world.requests(job.until_pause())
     job.deliver()
     assert (pause is not None, job.given_up, caller.done) == (True, False, False)

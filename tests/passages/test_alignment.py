@@ -1,18 +1,16 @@
-"""Passages: what they hold, where they stand, and that they are true."""
+"""Passages: what they hold, where they stand, and the page of two texts with every passage on both sides."""
 
-import pytest
+import re
+from html import unescape
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.hits import split
+from support.servers.choose import examples
 from support.soon import soon
 
-from shinglefold.model.values import Token
 from shinglefold.passages.alignment import GAP, find_passages
-
-
-def _tokens(text: str) -> list[Token]:
-    found, at = [], 0
-    for word in text.split(" "):
-        found.append(Token(word.lower(), at, at + len(word), "en"))
-        at += len(word) + 1
-    return found
+from shinglefold.passages.html_report import Shown, page
 
 
 def _found(a: str, b: str) -> list[tuple[str, str, list[str], list[str]]]:
@@ -23,7 +21,7 @@ def _found(a: str, b: str) -> list[tuple[str, str, list[str], list[str]]]:
             [a[m.start : m.end] for m in p.marks_a],
             [b[m.start : m.end] for m in p.marks_b],
         )
-        for p in find_passages(_tokens(a), _tokens(b))
+        for p in find_passages(split(a), split(b))
     ]
 
 
@@ -67,16 +65,41 @@ def test_passages_in_another_order_are_found():
         assert sorted(p[:2] for p in _found(a, b)) == sorted([(one, one), (two, two)])
 
 
-def test_nothing_matches_nothing():
-    assert find_passages([], _tokens("one two three four five")) == []
-    assert find_passages([], []) == []
-
-
-@pytest.mark.parametrize("size", [2_000])
-def test_long_texts_are_aligned_in_little_time(size):
-    words = [f"w{n % 700}" for n in range(size)]
+def test_long_texts_are_aligned_in_little_time():
+    words = [f"w{n % 700}" for n in range(2_000)]
     a, b = " ".join(words), " ".join(word if n % 9 else "other" for n, word in enumerate(words))
-    one, other = _tokens(a), _tokens(b)
+    one, other = split(a), split(b)
     with soon(walks=80):
         found = find_passages(one, other)
-    assert sum(passage.equal for passage in found) > size * 0.8
+    assert sum(passage.equal for passage in found) > 1_600
+
+
+def _page(a: str, b: str) -> str:
+    return page([Shown("a", a, 1, 0.5), Shown("b", b, 1, 0.5)], find_passages(split(a), split(b)), 3)
+
+
+def _texts(html: str) -> list[str]:
+    found = re.findall(r'<div class="text">(.*?)</div>', html, re.DOTALL)
+    return [unescape(re.sub(r"<sup>.*?</sup>|<[^>]+>", "", one)) for one in found]
+
+
+words = st.lists(st.sampled_from(["a", "b", "<c>", "&amp;", "é"]), max_size=60).map(" ".join)
+
+
+@given(words, words)
+@settings(max_examples=examples(150), deadline=None)
+def test_the_page_has_both_texts_whole_and_in_order(a, b):
+    assert _texts(_page(a, b)) == [a, b]
+
+
+def test_what_matches_is_linked_to_the_other_side_and_what_differs_is_underlined():
+    html = _page("so we feed the hungry starter every single day", "we feed the starter every single day")
+    assert '<a href="#b1" id="a1"' in html
+    assert '<a href="#a1" id="b1"' in html
+    assert re.findall(r"<u>(.*?)</u>", html) == ["hungry"]
+    assert ">so <a" in html
+
+
+def test_a_script_in_a_text_or_a_name_stays_text():
+    html = page([Shown("<script>", "<script>x()</script>", 1, 0), Shown("b", "", 0, 0)], [], 5)
+    assert "<script" not in html

@@ -36,19 +36,11 @@ def run(program, site):
 
 
 @pytest.mark.parametrize("code", ["ru", "uk", "zh"])
-def test_a_scheme_with_the_language_names_the_pip_command(bare, code):
-    done = run(f"from shinglefold.registry import make_scheme; make_scheme(codes=[{code!r}])", bare)
+@pytest.mark.parametrize("made", ["make_scheme(codes=[{!r}])", "language_class({!r})(CanonOptions())"])
+def test_a_scheme_with_the_language_and_the_language_name_the_pip_command(bare, code, made):
+    imports = "from shinglefold.registry import *; from shinglefold.model.scheme import CanonOptions; "
+    done = run(imports + made.format(code), bare)
     assert "MissingExtra" in done.stderr
-    assert f"pip install 'shinglefold[{code}]'" in done.stderr
-
-
-@pytest.mark.parametrize("code", ["ru", "uk", "zh"])
-def test_making_the_language_names_the_pip_command_too(bare, code):
-    program = (
-        "from shinglefold.registry import language_class; from shinglefold.model.scheme import CanonOptions; "
-        f"language_class({code!r})(CanonOptions())"
-    )
-    done = run(program, bare)
     assert f"pip install 'shinglefold[{code}]'" in done.stderr
 
 

@@ -97,7 +97,6 @@ def scanned(fingerprints, queries, distance):
 
 
 def changed(values, flips, seed):
-    """Some bits of each flipped."""
     chance = np.random.default_rng(seed)
     for _ in range(flips):
         values = values ^ (np.uint64(1) << chance.integers(0, 64, len(values)).astype(np.uint64))

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from support.hits import SCHEME, Spec, fingerprint_of, split
+from support.hits import SCHEME, Spec, fill, fingerprint_of, split
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.ingest import mappings
+from shinglefold.rerank import FoldedSearch
 
 LISTS = 12
 LENGTH = 60
@@ -46,30 +46,37 @@ def random_specs(number: int) -> list[Spec]:
     ]
 
 
+@pytest.fixture(autouse=True)
+def _believed_mappings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mappings that were just read are believed also on a slow machine: here nobody changes them."""
+    monkeypatch.setattr("shinglefold.rerank.index_knowledge._FRESH_SECONDS", 600.0)
+
+
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     with EmbeddedEngine(tmp_path_factory.mktemp("library"), split) as engine:
-        made = mappings(SCHEME)
-        made["properties"] |= {
-            "title": {"type": "text"},
-            "list": {"type": "integer"},
-            "rank": {"type": "integer"},
-            "host": {"type": "keyword"},
-            "published": {"type": "date"},
-        }
-        engine.create_index("pages", made, {})
         lists = [random_specs(number) for number in range(LISTS)]
         order = [(number, rank) for number in range(LISTS) for rank in range(LENGTH)]
         random.Random(5).shuffle(order)
-        result = engine.bulk(document(number, rank, lists[number][rank]) for number, rank in order)
-        assert not result.failures
-        engine.refresh("pages")
+        sources = {f"{number}-{rank}": document(number, rank, lists[number][rank]) for number, rank in order}
+        types = {
+            "title": "text",
+            "list": "integer",
+            "rank": "integer",
+            "host": "keyword",
+            "published": "date",
+        }
+        fill(engine, "pages", sources, **types)
         yield Library(engine, lists)
+
+
+@pytest.fixture
+def folded(library: Library) -> FoldedSearch:
+    return FoldedSearch(library.engine, SCHEME)
 
 
 def document(number: int, rank: int, spec: Spec) -> dict[str, Any]:
     source = {"title": f"Page {rank} of list {number}", "list": number, "rank": rank}
     if spec.host is not None:
         source["host"] = spec.host
-    source |= {"published": (spec.published or 0) * 1000, "_dedup": fingerprint_of(spec).to_field()}
-    return {"_index": "pages", "_id": f"{number}-{rank}", "_source": source}
+    return source | {"published": (spec.published or 0) * 1000, "_dedup": fingerprint_of(spec).to_field()}

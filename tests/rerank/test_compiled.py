@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.hits import SCHEME, Spec, hits_of, specs
+from support.hits import SCHEME, Spec, hits_of, hits_of_rows, random_rows, specs
 from support.servers.choose import examples
 
 from shinglefold.model.scheme import Scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.fold.clustering import folding_of
-from shinglefold.sketch.b_bit_minhash import pack
 
 pytest.importorskip("numba")
 
@@ -20,7 +19,6 @@ from shinglefold.rerank.fold.compiled_groups import compiled_leader_groups
 
 
 def both(hits, options=None, scheme=SCHEME):
-    """The groups of both, and their counts."""
     foldings = [folding_of(scheme, options or FoldOptions(), "_dedup", **way) for way in ({}, COMPILED)]
     for folding in foldings:
         folding.add(hits)
@@ -54,24 +52,10 @@ def test_signatures_of_every_layout_are_compared_to_the_value(values, bits, leas
     chance = np.random.default_rng(values)
     folded = 0
     for _ in range(60):
-        original = chance.integers(0, 2**bits, values, dtype=np.uint64)
-        changed = chance.random((40, values)) < chance.random((40, 1)) * 0.45
-        other = chance.integers(0, 2**bits, (40, values), dtype=np.uint64)
-        rows = pack(np.where(changed, other, original).astype(np.uint32), bits)
-        plain, quick = both(_signed(rows, scheme), scheme=scheme)
+        plain, quick = both(hits_of_rows(random_rows(chance, scheme, 40), scheme), scheme=scheme)
         assert quick == plain
         folded += quick.folded
     assert 60 < folded < 60 * 39
-
-
-def _signed(rows, scheme):
-    from shinglefold.model.values import Fingerprint
-
-    prints = [Fingerprint(scheme.id, "ru", 300, f"d{at}", (), row.tobytes()) for at, row in enumerate(rows)]
-    return [
-        {"fields": {f"_dedup.{name}": [one.to_field()[name]] for name in ("digest", "signature")}}
-        for one in prints
-    ]
 
 
 def test_later_blocks_and_hits_without_fingerprints_are_folded_alike():

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+from support.hits import fill, groups
 
 from shinglefold.canon import strip_html
 from shinglefold.contracts.engine import Capabilities
@@ -23,42 +24,19 @@ def site_engine(tmp_path_factory, scheme, canonicalizer, pages):
     texts = [strip_html(page["body"]) if page["format"] == "html" else page["body"] for page in pages]
     prints = Fingerprinter(scheme, canonicalizer).fingerprint(texts)
     with EmbeddedEngine(tmp_path_factory.mktemp("site"), canonicalizer) as engine:
-        made = mappings(scheme)
-        made["properties"] |= {
-            "title": {"type": "text"},
-            "body": {"type": "text"},
-            "host": {"type": "keyword"},
-            "date": {"type": "date"},
-        }
-        engine.create_index("site", made, {})
-        engine.bulk(
-            {
-                "_index": "site",
-                "_id": page["id"],
-                "_source": {
-                    "title": page["title"],
-                    "body": text,
-                    "host": page["host"],
-                    "date": page["date"],
-                    "_dedup": print_.to_field(),
-                },
-            }
+        sources = {
+            page["id"]: {name: page[name] for name in ("title", "host", "date")}
+            | {"body": text, "_dedup": print_.to_field()}
             for page, text, print_ in zip(pages, texts, prints, strict=True)
-        )
-        engine.refresh("site")
+        }
+        types = {"title": "text", "body": "text", "host": "keyword", "date": "date"}
+        fill(engine, "site", sources, mappings(scheme), **types)
         yield engine
 
 
 @pytest.fixture(scope="module")
 def site(site_engine, scheme, canonicalizer):
     return FoldedSearch(site_engine, scheme, canonicalizer=canonicalizer)
-
-
-def groups(answer):
-    return [
-        [hit["_id"] for hit in one["inner_hits"]["duplicates"]["hits"]["hits"]]
-        for one in answer["hits"]["hits"]
-    ]
 
 
 def test_each_group_holds_copies_of_one_story_and_hardly_a_story_is_shown_twice(site, pages):

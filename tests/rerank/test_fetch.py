@@ -21,6 +21,7 @@ from shinglefold.rerank.request.bodies import (
     with_greater_k,
     with_rank_window,
 )
+from shinglefold.runtime.sans_io import run
 
 _QUERY = {"match": {"title": "страница"}}
 
@@ -142,34 +143,14 @@ def test_equal_numbers_in_two_indices_are_told_apart():
     assert [hit["_index"] for hit in found] == ["pages", "others"]
 
 
-def _read_hit(number):
-    return {
-        "_index": "pages",
-        "_score": 1.0,
-        "fields": {"_seq_no": [number], "_dedup.digest": [f"d{number}"]},
-    }
-
-
-def _stored(number):
-    fields = {"_dedup.digest": [f"d{number}"]}
-    return {
-        "_index": "pages",
-        "_id": f"page-{number}",
-        "_seq_no": number,
-        "_primary_term": 1,
-        "fields": fields,
-    }
-
-
 @pytest.mark.parametrize(
     ("at_once", "requests"), [(1000, [[3, 5, 8]]), (2, [[5, 8], [3]]), (1, [[8], [5], [3]])]
 )
 @pytest.mark.parametrize("pit", [None, "p1"])
 def test_each_hit_is_fetched_once_and_stands_at_its_place(monkeypatch, at_once, requests, pit):
     monkeypatch.setattr(fetch, "_AT_ONCE", at_once)
-    hits = [_read_hit(8), _read_hit(1), _read_hit(5), _read_hit(3)]
     reading = SimpleNamespace(
-        hits=hits,
+        hits=[_read(8), _read(1), _read(5), _read(3)],
         index="pages",
         shards=1,
         field="_dedup",
@@ -179,24 +160,20 @@ def test_each_hit_is_fetched_once_and_stands_at_its_place(monkeypatch, at_once, 
         pipeline=None,
     )
     reading.under_pit = partial(WindowReader.under_pit, reading)
-    steps = fetch._by_seq_no(reading, {"query": {"match_all": {}}}, [0, 2, 3], None)
     asked = []
-    call = next(steps)
-    try:
-        while True:
-            index, body = call.arguments
-            assert index == (None if pit else "pages")
-            assert body.get("pit") == ({"keep_alive": "1m", "id": "p1"} if pit else None)
-            numbers = body["query"]["bool"]["filter"][0]["terms"]["_seq_no"]
-            asked.append(numbers)
-            answer = [_stored(number) for number in reversed(numbers)]
-            call = steps.send(
-                {"hits": {"hits": answer}, "_shards": {"total": 1, "successful": 1, "failed": 0}}
-            )
-    except StopIteration as stop:
-        found = stop.value
+
+    def answer(call):
+        index, body = call.arguments
+        assert index == (None if pit else "pages")
+        assert body.get("pit") == ({"keep_alive": "1m", "id": "p1"} if pit else None)
+        numbers = body["query"]["bool"]["filter"][0]["terms"]["_seq_no"]
+        asked.append(numbers)
+        hits = [_fetched(number) for number in reversed(numbers)]
+        return {"hits": {"hits": hits}, "_shards": {"total": 1, "successful": 1, "failed": 0}}
+
+    found = run(fetch._by_seq_no(reading, {"query": {"match_all": {}}}, [0, 2, 3], None), answer)
     assert asked == requests
-    assert {place: hit["_id"] for place, hit in found.items()} == {0: "page-8", 2: "page-5", 3: "page-3"}
+    assert {place: hit["_id"] for place, hit in found.items()} == {0: "8a", 2: "5a", 3: "3a"}
 
 
 VECTOR = [1.0, 0.0]

@@ -3,7 +3,6 @@
 import random
 from importlib.metadata import EntryPoint
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +13,6 @@ from shinglefold import registry
 from shinglefold.errors import ConfigError
 from shinglefold.model.scheme import PRESETS
 from shinglefold.rerank import FoldOptions, Preference, RepresentativePolicy, Scope, collapse
-from shinglefold.sketch.clustering import connected
 
 policies = st.sampled_from(
     [
@@ -150,11 +148,6 @@ def test_a_policy_chooses_among_all_members():
     assert collapse(hits_of(made), SCHEME, options).groups == ((2, (0, 1, 2)),)
 
 
-def test_a_chain_of_a_hundred_thousand_is_one_group():
-    places = np.random.default_rng(3).permutation(100_000)
-    assert not connected(places[:-1], places[1:], 100_000).any()
-
-
 def shown_of_each(made, **options):
     return [group.representative for group in collapse(hits_of(made), SCHEME, FoldOptions(**options)).groups]
 
@@ -203,12 +196,6 @@ def test_hits_without_any_fingerprint_stay_separate():
         [{"_id": "1", "_source": {"title": "a"}}, {"_id": "2"}, {"_id": "3", "fields": {}}], SCHEME
     )
     assert (len(folded.groups), folded.counts.unsigned) == (3, 3)
-
-
-def test_different_schemes_are_never_compared_but_counted():
-    folded = collapse(hits_of([Spec(), Spec(scheme="sf1-old"), Spec(scheme="sf1-old"), Spec()]), SCHEME)
-    assert [group.members for group in folded.groups] == [(0, 3), (1,), (2,)]
-    assert folded.counts.other_schemes == {"sf1-old": 2}
 
 
 def test_languages_are_counted_and_keep_no_hits_apart():

@@ -4,21 +4,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from support.hits import SCHEME, fingerprint_of, ids, split
+from support.hits import SCHEME, fill, fingerprint_of, ids, split
 from support.random_pages import COUNT, SPECS, alike
 from support.taps import Tapped
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
 
 EVERYONE = FoldOptions(members=60)
-
-
-@pytest.fixture
-def folded(library):
-    return FoldedSearch(library.engine, SCHEME)
 
 
 def named(answer, name):
@@ -135,14 +129,8 @@ FROM_INDEX = FoldOptions(members=COUNT, members_from="index")
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]:
     with EmbeddedEngine(tmp_path_factory.mktemp("members"), split) as engine:
-        made = mappings(SCHEME)
-        made["properties"] |= {"rank": {"type": "integer"}, "wanted": {"type": "boolean"}}
-        made["properties"] |= {"host": {"type": "keyword"}}
-        engine.create_index("pages", made, {})
-        engine.bulk(
-            {"_index": "pages", "_id": f"p{number}", "_source": source(number)} for number in range(COUNT)
-        )
-        engine.refresh("pages")
+        sources = {f"p{number}": source(number) for number in range(COUNT)}
+        fill(engine, "pages", sources, rank="integer", wanted="boolean", host="keyword")
         yield engine
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.hits import BITS, SCHEME, VALUES, hits_of, match, specs
+from support.hits import BITS, SCHEME, VALUES, hits_of, hits_of_rows, match, random_rows, specs
 from support.servers.choose import examples
 
 from shinglefold.model.scheme import Scheme
@@ -13,23 +13,6 @@ from shinglefold.rerank.fold.matcher import Matcher, length_bounds
 from shinglefold.rerank.hits import FingerprintReader
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch.b_bit_minhash import agreement_rows, estimate, length_ratio, pack
-
-
-def random_rows(rng, scheme, count):
-    """Signatures about the threshold of each other, as packed rows."""
-    values = scheme.sketch.values
-    original = rng.integers(0, 2**scheme.sketch.bits, values, dtype=np.uint32)
-    changed = rng.random((count, values)) < rng.random((count, 1)) * 0.45
-    other = rng.integers(0, 2**scheme.sketch.bits, (count, values), dtype=np.uint32)
-    return pack(np.where(changed, other, original), scheme.sketch.bits)
-
-
-def prints_of(rows, scheme):
-    reader = FingerprintReader(scheme, "_dedup")
-    from base64 import b64encode
-
-    fields = {"_dedup.scheme": [scheme.id], "_dedup.shingles": [100]}
-    return reader.read([{"fields": fields | {"_dedup.signature": [b64encode(row).decode()]}} for row in rows])
 
 
 @pytest.mark.parametrize(
@@ -53,7 +36,8 @@ def test_no_pair_at_the_threshold_is_missed(values, bits, least, windows):
         rows = random_rows(rng, scheme, 8)
         table = np.array([agreement_rows(row[None], rows, bits, values) for row in rows]) >= matcher.need
         np.fill_diagonal(table, False)
-        assert (everyone(matcher, prints_of(rows, scheme)) == table).all()
+        prints = FingerprintReader(scheme, "_dedup").read(hits_of_rows(rows, scheme))
+        assert (everyone(matcher, prints) == table).all()
         matching += int(table.sum())
     assert windows < matching < 50 * windows
 
@@ -117,16 +101,6 @@ def random_window(rng):
     return np.where(changed, rng.integers(0, 2**BITS, values.shape, dtype=np.uint32), values)
 
 
-def made_hits(values):
-    from base64 import b64encode
-
-    fields = {"_dedup.scheme": [SCHEME.id], "_dedup.lang": ["ru"], "_dedup.shingles": [300]}
-    return [
-        {"_id": str(rank), "fields": fields | {"_dedup.signature": [b64encode(row.tobytes()).decode()]}}
-        for rank, row in enumerate(pack(values, BITS))
-    ]
-
-
 def exhaustive(values):
     """Groups with a leader from the table of all pairs, value by value."""
     agreeing = (values[:, None, :] == values[None, :, :]).sum(axis=2)
@@ -145,7 +119,7 @@ def test_ten_thousand_random_windows_fold_as_the_exhaustive_comparison_and_miss_
     for _ in range(windows):
         values = random_window(rng)
         groups, near = exhaustive(values)
-        found = collapse(made_hits(values), SCHEME).groups
+        found = collapse(hits_of_rows(pack(values, BITS)), SCHEME).groups
         assert [group.members for group in found] == groups
         shown = [group.representative for group in found]
         assert np.count_nonzero(near[np.ix_(shown, shown)]) == len(shown)

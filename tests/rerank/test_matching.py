@@ -1,12 +1,15 @@
 """Passages found in an index, as comparing with each document finds them; and of stored hits."""
 
 import asyncio
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.copied import FIELD, find_matches, make, pipeline_of, recipe_of
+from support.hits import fill, split
 from support.servers.choose import examples
+from support.taps import Awaited
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
@@ -14,7 +17,6 @@ from shinglefold.errors import ConfigError, InputError, UnknownLanguage
 from shinglefold.ingest import Fingerprinter, mappings
 from shinglefold.ingest.index_mapping import recipe_mappings
 from shinglefold.ingest.writing.worker_pool import process_block
-from shinglefold.model.values import Token
 from shinglefold.registry import make_scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.explanation import matched_passages, shown_fields
@@ -24,14 +26,23 @@ from shinglefold.rerank.request.fold_options import Explain
 CANONICALIZER = Canonicalizer.of(make_scheme())
 
 
-def fill(engine, index, documents) -> None:
+@contextmanager
+def filled(folder, documents):
+    """An engine with an index ``site`` of documents with their passages, each by its id."""
+    with EmbeddedEngine(folder, CANONICALIZER) as engine:
+        engine.create_index("site", recipe_mappings(recipe_of()), {})
+        store(engine, documents)
+        yield engine
+
+
+def store(engine, documents) -> None:
     given = [{"_id": id_, "title": "", "body": body} for id_, body in documents.items()]
     actions = [
-        {"_index": index, "_id": made.document.pop("_id"), "_source": made.document}
+        {"_index": "site", "_id": made.document.pop("_id"), "_source": made.document}
         for made in process_block(pipeline_of(), given).outcomes
     ]
     assert not engine.bulk(actions).failures
-    engine.refresh(index)
+    engine.refresh("site")
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["words", "chinese"])
@@ -41,9 +52,7 @@ def copied(request):
 
 @pytest.fixture(scope="module")
 def engine(copied, tmp_path_factory):
-    with EmbeddedEngine(tmp_path_factory.mktemp("matching"), CANONICALIZER) as engine:
-        engine.create_index("site", recipe_mappings(recipe_of()), {})
-        fill(engine, "site", copied.documents)
+    with filled(tmp_path_factory.mktemp("matching"), copied.documents) as engine:
         engine.create_index("plain", mappings(make_scheme()), {})
         yield engine
 
@@ -76,9 +85,7 @@ def test_passages_are_true_in_both_texts(engine, copied):
 
 
 def test_a_document_changed_without_its_elements_is_counted(copied, tmp_path):
-    with EmbeddedEngine(tmp_path, CANONICALIZER) as engine:
-        engine.create_index("site", recipe_mappings(recipe_of()), {})
-        fill(engine, "site", copied.documents)
+    with filled(tmp_path, copied.documents) as engine:
         first, *rest = sorted(copied.wanted(1, 0.05))
         source = {**engine.get("site", first)["_source"], "body": "nothing of it is left here"}
         engine.bulk([{"_index": "site", "_id": first, "_source": source}])
@@ -110,15 +117,13 @@ def test_a_place_of_another_search_is_refused(engine, copied):
 
 
 def test_what_was_deleted_is_never_found_and_what_was_changed_is_found_as_it_is(copied, tmp_path):
-    with EmbeddedEngine(tmp_path, CANONICALIZER) as engine:
-        engine.create_index("site", recipe_mappings(recipe_of()), {})
-        fill(engine, "site", copied.documents)
+    with filled(tmp_path, copied.documents) as engine:
         wanted = sorted(copied.wanted(0, 0.05))
         for gone in wanted[:3]:
             engine.bulk([{"_op_type": "delete", "_index": "site", "_id": gone}])
             engine.refresh("site")
             assert gone not in {one.id for one in find_matches(engine, "site", copied.sources[0]).matches}
-        fill(engine, "site", {wanted[3]: copied.sources[0]})
+        store(engine, {wanted[3]: copied.sources[0]})
         (first, *_) = find_matches(engine, "site", copied.sources[0]).matches
         assert (first.id, first.share, first.of_document) == (wanted[3], 1, 1)
 
@@ -146,9 +151,7 @@ def test_a_text_of_a_thousand_times_the_words_is_asked_for_by_a_sample(engine, c
 def test_the_end_of_a_text_of_millions_of_characters_counts_as_its_beginning_does(tmp_path):
     strangers = " ".join(["filler"] * 160_000)
     passage = " ".join(f"word{letter}{other}" for letter in "abcdefgh" for other in "abcdefgh")
-    with EmbeddedEngine(tmp_path, CANONICALIZER) as engine:
-        engine.create_index("site", recipe_mappings(recipe_of()), {})
-        fill(engine, "site", {"long": f"{strangers} {passage}", "other": strangers})
+    with filled(tmp_path, {"long": f"{strangers} {passage}", "other": strangers}) as engine:
         (match,) = find_matches(engine, "site", passage).matches
         assert (match.id, match.share) == ("long", 1)
         assert match.passages[0]["document"]["start"] == len(strangers) + 1
@@ -179,17 +182,14 @@ def test_what_is_no_text_and_what_is_no_language_is_refused(engine):
 def test_other_endings_and_other_apostrophes_match(tmp_path):
     stored = "Робітники п'ятого цеху зняли старий асфальт на великому мосту через річку біля об'їзду"
     asked = "робітник п’ятого цеху зняв старий асфальт на великих мосту через річки біля об`їзду"
-    with EmbeddedEngine(tmp_path, CANONICALIZER) as engine:
-        engine.create_index("site", recipe_mappings(recipe_of()), {})
-        fill(engine, "site", {"one": stored})
+    with filled(tmp_path, {"one": stored}) as engine:
         (match,) = find_matches(engine, "site", asked).matches
         assert match.share > 0.5
 
 
 def test_a_document_whose_text_is_not_stored_is_counted(tmp_path):
     text = " ".join(f"word{n}" for n in range(40))
-    with EmbeddedEngine(tmp_path, CANONICALIZER) as engine:
-        engine.create_index("site", recipe_mappings(recipe_of()), {})
+    with filled(tmp_path, {}) as engine:
         (made,) = process_block(pipeline_of(), [{"_id": "x", "body": text}]).outcomes
         engine.bulk([{"_index": "site", "_id": "x", "_source": {FIELD: made.document[FIELD]}}])
         engine.refresh("site")
@@ -197,14 +197,8 @@ def test_a_document_whose_text_is_not_stored_is_counted(tmp_path):
         assert (page.matches, page.unreadable) == ((), 1)
 
 
-def test_an_awaited_engine_answers_the_same(engine, copied, tmp_path):
-    from shinglefold.engines.embedded.async_engine import AsyncEmbeddedEngine
-
-    awaited = AsyncEmbeddedEngine(tmp_path, CANONICALIZER)
-    awaited.blocking.create_index("site", recipe_mappings(recipe_of()), {})
-    fill(awaited.blocking, "site", copied.documents)
-
-    page = asyncio.run(AsyncMatchSearch(awaited).find("site", copied.sources[0]))
+def test_an_awaited_engine_answers_the_same(engine, copied):
+    page = asyncio.run(AsyncMatchSearch(Awaited(engine)).find("site", copied.sources[0]))
     assert page == find_matches(engine, "site", copied.sources[0])
 
 
@@ -212,16 +206,8 @@ ONE = "The bridge over the river will be closed for repair on Monday at nine in 
 OTHER = "Read this: the bridge over the river will be closed for repair on Tuesday at nine in the evening"
 
 
-def words(text, _language=None):
-    found, start = [], 0
-    for word in text.split(" "):
-        found.append(Token(word.lower(), start, start + len(word), "en"))
-        start += len(word) + 1
-    return found
-
-
 def test_places_are_those_of_the_stored_field():
-    (passage,) = matched_passages({"title": "Repair", "body": ONE}, {"body": OTHER}, ["title", "body"], words)
+    (passage,) = matched_passages({"title": "Repair", "body": ONE}, {"body": OTHER}, ["title", "body"], split)
     assert passage["shown"] == {
         "field": "body",
         "start": 0,
@@ -237,22 +223,22 @@ def test_places_are_those_of_the_stored_field():
 def test_a_passage_may_stand_in_another_field_but_not_in_two():
     half = " ".join(ONE.split()[:8])
     rest = ONE.removeprefix(half).strip()
-    found = matched_passages({"body": ONE}, {"title": half, "body": rest}, ["title", "body"], words)
+    found = matched_passages({"body": ONE}, {"title": half, "body": rest}, ["title", "body"], split)
     assert [one["member"]["field"] for one in found] == ["title", "body"]
     assert [one["shown"]["text"] for one in found] == [half, rest]
 
 
 def test_fields_may_be_lists_and_lie_in_objects():
     shown, member = {"page": {"parts": ["Nothing", ONE]}}, {"page.parts": [ONE]}
-    (passage,) = matched_passages(shown, member, ["page.parts"], words)
+    (passage,) = matched_passages(shown, member, ["page.parts"], split)
     assert (passage["shown"]["value"], passage["member"]["value"]) == (1, 0)
     assert passage["shown"]["text"] == passage["member"]["text"] == ONE
 
 
 @pytest.mark.parametrize("source", [{}, {"body": None}, {"body": 7}, {"body": [1, None]}, {"body": ""}])
 def test_what_is_no_text_matches_nothing(source):
-    assert matched_passages(source, {"body": ONE}, ["body"], words) == []
-    assert matched_passages({"body": ONE}, source, ["body"], words) == []
+    assert matched_passages(source, {"body": ONE}, ["body"], split) == []
+    assert matched_passages({"body": ONE}, source, ["body"], split) == []
 
 
 texts = st.lists(st.lists(st.sampled_from("abcdef"), max_size=40).map(" ".join), max_size=3)
@@ -261,7 +247,7 @@ texts = st.lists(st.lists(st.sampled_from("abcdef"), max_size=40).map(" ".join),
 @given(texts, texts)
 @settings(max_examples=examples(100), deadline=None)
 def test_without_the_differing_words_both_sides_are_equal(one, other):
-    for passage in matched_passages({"t": one}, {"t": other}, ["t"], words):
+    for passage in matched_passages({"t": one}, {"t": other}, ["t"], split):
         left, right = (_without(passage[side], texts) for side, texts in (("shown", one), ("member", other)))
         assert left == right
         assert len(left) == passage["equal_tokens"]
@@ -282,22 +268,15 @@ def _without(side, texts):
 def site(tmp_path_factory, scheme, canonicalizer):
     pages = {"one": ("Bridge", ONE), "other": ("Bridge", OTHER), "apart": ("Weather", "Rain until Friday")}
     with EmbeddedEngine(tmp_path_factory.mktemp("passages"), canonicalizer) as engine:
-        made = mappings(scheme)
-        made["properties"] |= {"title": {"type": "text"}, "body": {"type": "text"}}
-        engine.create_index("site", made, {})
-        made["_meta"]["shinglefold"]["fields"] = ["body"]
-        engine.create_index("named", made, {})
         prints = Fingerprinter(scheme, canonicalizer).fingerprint([body for _, body in pages.values()])
-        for index in ("site", "named"):
-            engine.bulk(
-                {
-                    "_index": index,
-                    "_id": id_,
-                    "_source": {"title": title, "body": body, "_dedup": print_.to_field()},
-                }
-                for (id_, (title, body)), print_ in zip(pages.items(), prints, strict=True)
-            )
-            engine.refresh(index)
+        sources = {
+            id_: {"title": title, "body": body, "_dedup": print_.to_field()}
+            for (id_, (title, body)), print_ in zip(pages.items(), prints, strict=True)
+        }
+        fill(engine, "site", sources, mappings(scheme), title="text", body="text")
+        made = mappings(scheme)
+        made["_meta"]["shinglefold"]["fields"] = ["body"]
+        fill(engine, "named", sources, made, title="text", body="text")
         yield FoldedSearch(engine, scheme, canonicalizer=canonicalizer)
 
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.hits import SCHEME, Spec, fingerprint_of, hits_of, ids, leader_groups, specs, split
+from support.hits import SCHEME, Spec, fill, fingerprint_of, hits_of, ids, leader_groups, specs, split
 from support.programs import run_node
 from support.servers.choose import examples
 from support.serving import Quiet, serving
+from support.taps import Changed
 
 from shinglefold.contracts.engine import Capabilities
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse, duplicates
 
 LINKAGES = ["leader", "connected"]
@@ -78,38 +78,26 @@ def test_any_order_of_the_hits_is_folded_in_that_order(made, order):
 def two(tmp_path_factory):
     """Two indices with equal ids: every text of the first stands in the second too, under another id."""
     with EmbeddedEngine(tmp_path_factory.mktemp("two"), split) as engine:
-        made = mappings(SCHEME)
-        made["properties"] |= {"title": {"type": "text"}, "rank": {"type": "integer"}}
         rng = random.Random(3)
         for index in ("news", "archive"):
-            engine.create_index(index, made, {})
-            numbers = rng.sample(range(20), 20)
-            engine.bulk(
+            sources = [
                 {
-                    "_index": index,
-                    "_id": str(place),
-                    "_source": {
-                        "title": f"story {number}",
-                        "rank": number,
-                        "_dedup": fingerprint_of(Spec(original=number)).to_field(),
-                    },
+                    "title": f"story {number}",
+                    "rank": number,
+                    "_dedup": fingerprint_of(Spec(number)).to_field(),
                 }
-                for place, number in enumerate(numbers)
+                for number in rng.sample(range(20), 20)
+            ]
+            fill(
+                engine, index, {f"{at}": one for at, one in enumerate(sources)}, title="text", rank="integer"
             )
-            engine.refresh(index)
         yield engine
 
 
-class Merged:
+class Merged(Changed):
     """Searches each index of a list with commas and merges the answers by rank, as the servers do."""
 
     can = Capabilities()
-
-    def __init__(self, engine):
-        self.engine = engine
-
-    def all_mappings(self, index):
-        return self.engine.all_mappings(index)
 
     def search(self, index, body):
         answers = [self.engine.search(name, body) for name in index.split(",")]
@@ -189,16 +177,14 @@ _LACKS = {
 }
 
 
-class Lacking:
+class Lacking(Changed):
     """A real engine whose answers say that they lack something."""
 
     can = Capabilities()
 
     def __init__(self, engine, lacks):
-        self.engine, self.lacks = engine, lacks
-
-    def __getattr__(self, name):
-        return getattr(self.engine, name)
+        super().__init__(engine)
+        self.lacks = lacks
 
     def search(self, index, body, *more):
         return self.engine.search(index, body, *more) | self.lacks
@@ -246,14 +232,12 @@ def test_members_that_lack_something_are_told(library, lacks):
     assert answer["dedup"]["partial"]
 
 
-class Sharded:
+class Sharded(Changed):
     """A real engine whose answers say how many shards gave them; it keeps what it was asked."""
 
     def __init__(self, engine, shards):
-        self.engine, self.shards, self.asked = engine, shards, []
-
-    def __getattr__(self, name):
-        return getattr(self.engine, name)
+        super().__init__(engine)
+        self.shards, self.asked = shards, []
 
     def search(self, index, body, **more):
         self.asked.append(body)

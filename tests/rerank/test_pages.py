@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.hits import SCHEME, Spec, fingerprint_of, hits_of, ids, leader_groups, split
+from support.hits import SCHEME, Spec, fill, fingerprint_of, hits_of, ids, leader_groups, split
 from support.servers.choose import examples
 from support.taps import Tapped
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, collapse
 from shinglefold.rerank.fold.clustering import BlockwiseFolding, folding_of
 from shinglefold.rerank.page.response import METHOD, groups_total, later_groups_total
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.request.fold_options import SearchRequest
+from shinglefold.runtime.sans_io import run
 
 LISTS = st.integers(0, 11)
 SIZES = st.integers(1, 25)
@@ -147,19 +147,17 @@ def _borders(hits, most):
     body = {"query": {"match_all": {}}, "sort": ["key"], "size": _COUNT + 1}
     request = SearchRequest("pages", body, FoldOptions(window=_WINDOW))
     reading = WindowReader(request, SCHEME, "_dedup", tie="_seq_no", most=most)
-    steps = reading.read_on()
-    answer = None
-    while True:
-        try:
-            call = steps.send(answer)
-        except StopIteration:
-            assert len(reading.hits) == _COUNT
-            return [reading.block_start(place) for place in range(_COUNT)]
+
+    def answer(call):
         _, asked = call.arguments
         after = asked.get("search_after", [-1])
         found = [hit for hit in hits if hit["sort"] > after][: asked["size"]]
         total = {"value": len(hits), "relation": "eq"}
-        answer = {"hits": {"total": total, "hits": found}, "_shards": {"total": 2, "failed": 0}}
+        return {"hits": {"total": total, "hits": found}, "_shards": {"total": 2, "failed": 0}}
+
+    run(reading.read_on(), answer)
+    assert len(reading.hits) == _COUNT
+    return [reading.block_start(place) for place in range(_COUNT)]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -306,24 +304,13 @@ def test_the_total_after_a_hit_is_not_estimated_from_all_hits(library):
     assert answer["dedup"]["groups_total"]["relation"] == "gte"
 
 
-def test_the_ranks_groups_begin_at_are_those_of_the_folding():
-    made = [Spec(original=number) for number in (0, 0, 1, 0, 2, 1)]
-    groups = collapse(hits_of(made), SCHEME).groups
-    assert [group.members[0] for group in groups] == first_ranks(np.array([0, 0, 1, 0, 2, 1]))
-
-
 @pytest.fixture(scope="module")
 def dated(tmp_path_factory):
-    """Copies with a day as keyword, and whether they are open."""
     with EmbeddedEngine(tmp_path_factory.mktemp("dated"), split) as engine:
-        made = mappings(SCHEME)
-        made["properties"] |= {"day": {"type": "keyword"}, "open": {"type": "boolean"}}
-        engine.create_index("pages", made, {})
-        copy = fingerprint_of(Spec()).to_field()
-        for number, day in enumerate(["2026-02-01", "2026-02-01T00:00:00+05:00", "2026-02-01T09:00", "soon"]):
-            source = {"day": day, "open": True, "_dedup": copy}
-            engine.bulk([{"_index": "pages", "_id": f"{number}", "_source": source}])
-        engine.refresh("pages")
+        copy = {"open": True, "_dedup": fingerprint_of(Spec()).to_field()}
+        days = ["2026-02-01", "2026-02-01T00:00:00+05:00", "2026-02-01T09:00", "soon"]
+        sources = {f"{number}": {"day": day, **copy} for number, day in enumerate(days)}
+        fill(engine, "pages", sources, day="keyword", open="boolean")
         yield engine
 
 

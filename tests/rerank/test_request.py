@@ -393,15 +393,6 @@ def test_what_holds_no_hits_is_refused(wrong):
         collapse(wrong, SCHEME)
 
 
-@pytest.mark.parametrize("kind", [FoldedSearch, AsyncFoldedSearch])
-@pytest.mark.parametrize("wrong", ["default", None, {}])
-def test_a_name_is_no_scheme(library, kind, wrong):
-    with pytest.raises(ConfigError, match=r"is no Scheme; give that of the index.*make_scheme"):
-        kind(library.engine, wrong)
-    with pytest.raises(ConfigError, match="is no Scheme"):
-        collapse([], wrong)
-
-
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [

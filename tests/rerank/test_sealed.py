@@ -4,8 +4,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from support.forgeries import GENUINE, OTHER, SEAL, forgeries
-from support.hits import SCHEME, Spec, find_similar, fingerprint_of, split
+from support.hits import (
+    GENUINE,
+    OTHER,
+    SCHEME,
+    SEAL,
+    Spec,
+    fill,
+    find_similar,
+    fingerprint_of,
+    forgeries,
+    split,
+)
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, InputError
@@ -61,16 +71,11 @@ def test_a_hit_without_any_fingerprint_is_unsigned_and_not_unreadable():
 @pytest.fixture
 def engine(tmp_path) -> Iterator[EmbeddedEngine]:
     with EmbeddedEngine(tmp_path, split) as opened:
-        for name, sealed in (("sealed", SEAL.id), ("plain", "")):
-            made = recipe_mappings(replace(default_recipe(SCHEME), sealed=sealed))
-            made["properties"] |= {"rank": {"type": "integer"}}
-            opened.create_index(name, made, {})
-        stored = [SEAL.sealed(GENUINE), *forgeries(), SEAL.sealed(GENUINE)]
-        opened.bulk(
-            {"_index": "sealed", "_id": str(rank), "_source": {"rank": rank, "_dedup": one.to_field()}}
-            for rank, one in enumerate(stored)
-        )
-        opened.refresh("sealed")
+        written = [SEAL.sealed(GENUINE), *forgeries(), SEAL.sealed(GENUINE)]
+        sources = {f"{rank}": {"rank": rank, "_dedup": one.to_field()} for rank, one in enumerate(written)}
+        recipe = replace(default_recipe(SCHEME), sealed=SEAL.id)
+        fill(opened, "sealed", sources, recipe_mappings(recipe), rank="integer")
+        fill(opened, "plain", {}, rank="integer")
         yield opened
 
 
@@ -101,34 +106,21 @@ def test_an_index_sealed_otherwise_is_refused(engine, index, seal, said):
     assert said in page["dedup"]["mode_reason"]
 
 
-@pytest.fixture
-def one_index(tmp_path) -> Iterator[EmbeddedEngine]:
-    with EmbeddedEngine(tmp_path, split) as one_index:
-        one_index.create_index("pages", recipe_mappings(replace(default_recipe(SCHEME), sealed=SEAL.id)), {})
-        written = [SEAL.sealed(GENUINE), *forgeries(), SEAL.sealed(GENUINE)]
-        one_index.bulk(
-            {"_index": "pages", "_id": str(rank), "_source": {"_dedup": one.to_field()}}
-            for rank, one in enumerate(written)
-        )
-        one_index.refresh("pages")
-        yield one_index
-
-
-def test_only_genuine_copies_are_found_and_forged_ones_are_counted(one_index):
+def test_only_genuine_copies_are_found_and_forged_ones_are_counted(engine):
     last = str(len(forgeries()) + 1)
-    page = find_similar(one_index, "pages", "0", seal=SEAL)
+    page = find_similar(engine, "sealed", "0", seal=SEAL)
     assert [match.id for match in page.matches] == [last]
     assert page.unreadable > 0
     # A text that is not stored is sealed with the key of the search.
-    assert {match.id for match in find_similar(one_index, "pages", GENUINE, seal=SEAL).matches} == {"0", last}
+    assert {match.id for match in find_similar(engine, "sealed", GENUINE, seal=SEAL).matches} == {"0", last}
 
 
-def test_a_forged_document_has_no_copies(one_index):
+def test_a_forged_document_has_no_copies(engine):
     for rank in range(1, len(forgeries()) + 1):
         with pytest.raises(InputError, match=r"no supershingles|seal of the index"):
-            find_similar(one_index, "pages", str(rank), seal=SEAL)
+            find_similar(engine, "sealed", str(rank), seal=SEAL)
 
 
-def test_without_the_key_nothing_is_compared(one_index):
+def test_without_the_key_nothing_is_compared(engine):
     with pytest.raises(ConfigError, match="SHINGLEFOLD_SEAL_KEY"):
-        find_similar(one_index, "pages", "0")
+        find_similar(engine, "sealed", "0")

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.doubtful_texts import doubtful_texts
-from support.hits import find_similar, split
+from support.copied_texts import doubtful_texts
+from support.hits import fill, find_similar, groups, signed, split
 from support.taps import Tapped
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
-from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, mappings
+from shinglefold.ingest import Fingerprinter, default_definition, mappings
 from shinglefold.model.recipe import Recipe, with_never_differ
 from shinglefold.model.scheme import Scheme
 from shinglefold.offline.compare_texts import Comparison, compare_texts
@@ -35,25 +35,30 @@ def scheme() -> Scheme:
 
 
 @pytest.fixture(scope="module")
-def ranked_pages() -> list[dict[str, Any]]:
-    return [{"id": str(at), "rank": at, "body": body} for at, body in enumerate(doubtful_texts())]
+def pages() -> dict[str, str]:
+    return {f"p{at}": body for at, body in enumerate(doubtful_texts())}
 
 
 @pytest.fixture(scope="module")
-def search(
+def ranked_pages(pages: dict[str, str]) -> list[dict[str, Any]]:
+    return [
+        {"id": id_, "rank": at, "body": body, "host": "a.org"} for at, (id_, body) in enumerate(pages.items())
+    ]
+
+
+@pytest.fixture(scope="module")
+def engine(
     tmp_path_factory: pytest.TempPathFactory, scheme: Scheme, ranked_pages: list[dict[str, Any]]
-) -> Iterator[FoldedSearch]:
+) -> Iterator[EmbeddedEngine]:
     with EmbeddedEngine(tmp_path_factory.mktemp("texts"), split) as engine:
-        made = mappings(scheme)
-        made["properties"] |= {"body": {"type": "text"}, "rank": {"type": "integer"}}
-        engine.create_index("ranked_pages", made, {})
-        outcomes = Pipeline.from_json(default_definition(), scheme).run(ranked_pages)
-        stored = [outcome.document or {} for outcome in outcomes]
-        assert not engine.bulk(
-            {"_index": "ranked_pages", "_id": one["id"], "_source": one} for one in stored
-        ).failures
-        engine.refresh("ranked_pages")
-        yield FoldedSearch(engine, scheme, tiebreaker=engine.tiebreaker())
+        types = {"body": "text", "rank": "integer", "host": "keyword"}
+        fill(engine, "pages", signed(scheme, ranked_pages), mappings(scheme), **types)
+        yield engine
+
+
+@pytest.fixture
+def search(engine: EmbeddedEngine, scheme: Scheme) -> FoldedSearch:
+    return FoldedSearch(engine, scheme, tiebreaker=engine.tiebreaker())
 
 
 def _decided(stage: TextStage, pairs: list[tuple[int, int]], sources: dict[int, Any]) -> dict[Any, Any]:
@@ -62,10 +67,7 @@ def _decided(stage: TextStage, pairs: list[tuple[int, int]], sources: dict[int, 
 
 
 def _shown(answer: dict[str, Any]) -> dict[str, list[str]]:
-    return {
-        hit["_id"]: [member["_id"] for member in hit["inner_hits"]["duplicates"]["hits"]["hits"]]
-        for hit in answer["hits"]["hits"]
-    }
+    return {group[0]: group for group in groups(answer)}
 
 
 def _body(**dedup: Any) -> dict[str, Any]:
@@ -82,13 +84,13 @@ def test_the_page_is_what_the_texts_say(
 ):
     stage = TextStages(Canonicalizer.of(scheme)).stage(scheme, ("body",))
     sources = dict(enumerate(ranked_pages))
-    by_signature = _shown(search.search("ranked_pages", _body()))
-    answer = search.search("ranked_pages", _body(verify="text"))
+    by_signature = _shown(search.search("pages", _body()))
+    answer = search.search("pages", _body(verify="text"))
     by_text = _shown(answer)
     alike = _decided(stage, [(0, at) for at in range(1, len(ranked_pages))], sources)
-    wanted = {"0", *(str(at) for (_, at), verdict in alike.items() if verdict)}
+    wanted = {"p0", *(f"p{at}" for (_, at), verdict in alike.items() if verdict)}
     assert by_signature != by_text
-    assert set(by_text["0"]) == wanted
+    assert set(by_text["p0"]) == wanted
     assert answer["dedup"]["by_text"]["joined"] + answer["dedup"]["by_text"]["parted"] > 0
     assert sorted(name for group in by_text.values() for name in group) == sorted(
         page["id"] for page in ranked_pages
@@ -96,8 +98,8 @@ def test_the_page_is_what_the_texts_say(
 
 
 def test_texts_that_a_request_does_not_show_are_read_beside_it(search: FoldedSearch):
-    shown = _shown(search.search("ranked_pages", _body(verify="text")))
-    hidden = search.search("ranked_pages", {**_body(verify="text"), "_source": ["rank"]})
+    shown = _shown(search.search("pages", _body(verify="text")))
+    hidden = search.search("pages", {**_body(verify="text"), "_source": ["rank"]})
     assert _shown(hidden) == shown
     assert all(set(hit["_source"]) == {"rank"} for hit in hidden["hits"]["hits"])
 
@@ -105,7 +107,7 @@ def test_texts_that_a_request_does_not_show_are_read_beside_it(search: FoldedSea
 def test_pages_go_on_from_each_other(search: FoldedSearch, ranked_pages: list[dict[str, Any]]):
     seen = [
         name
-        for page in search.pages("ranked_pages", {**_body(verify="text"), "size": 2})
+        for page in search.pages("pages", {**_body(verify="text"), "size": 2})
         for group in _shown(page).values()
         for name in group
     ]
@@ -132,7 +134,7 @@ def test_without_a_threshold_nothing_is_in_doubt(scheme: Scheme):
 def test_pairs_one_by_one_match_as_all_of_a_page_do(
     scheme: Scheme, ranked_pages: list[dict[str, Any]], options: FoldOptions
 ):
-    made = [one.document or {} for one in Pipeline.from_json(default_definition(), scheme).run(ranked_pages)]
+    made = [*signed(scheme, ranked_pages).values()]
     hits = [{"_source": {**one, "host": f"h{at % 2}"}} for at, one in enumerate([*made, made[0], {}])]
     prints = FingerprintReader(scheme, "_dedup", options.scope).read(hits)
     matcher = Matcher.of(scheme, options)
@@ -165,14 +167,14 @@ def test_alike_groups_join_the_better_ranked_and_others_part():
 
 
 def test_an_explained_page_tells_of_members_whose_texts_decided(search: FoldedSearch):
-    answer = search.search("ranked_pages", _body(verify="text", explain=True))
+    answer = search.search("pages", _body(verify="text", explain=True))
     members = [one for group in answer["dedup"]["explain"] for one in group["members"]]
     told = [one["text"] for one in members if "text" in one]
     assert told
     assert len(told) < len(members)
     assert all(one["decided"] and one["needed"] == 0.8 for one in told)
     assert any(one.get("similarity", 0) >= 0.8 for one in told)
-    by_signature = search.search("ranked_pages", _body(explain=True))["dedup"]["explain"]
+    by_signature = search.search("pages", _body(explain=True))["dedup"]["explain"]
     assert not any("text" in one for group in by_signature for one in group["members"])
 
 
@@ -200,16 +202,8 @@ def test_members_that_leave_a_group_together_make_one(tmp_path, scheme):
         {"id": "a2", "date": "2026-11-03", "body": f"Ока X5 256 ГБ. {body}"},
     ]
     with EmbeddedEngine(tmp_path, split) as engine:
-        made = mappings(scheme)
-        made["properties"] |= {"body": {"type": "text"}, "date": {"type": "date"}}
-        engine.create_index("cards", made, {})
         strict = with_never_differ(default_definition(), "_dedup", ["numbers"])
-        outcomes = Pipeline.from_json(strict, scheme).run(cards)
-        engine.bulk(
-            {"_index": "cards", "_id": card["id"], "_source": outcome.document}
-            for card, outcome in zip(cards, outcomes, strict=True)
-        )
-        engine.refresh("cards")
+        fill(engine, "cards", signed(scheme, cards, strict), mappings(scheme), body="text", date="date")
         options = FoldOptions.parse({"verify": "text", "representative": "newest:date"})
         for shown in (True, ["date"]):
             body_of_search = {"query": {"match_all": {}}, "_source": shown}
@@ -218,28 +212,6 @@ def test_members_that_leave_a_group_together_make_one(tmp_path, scheme):
 
 
 ALL = SimilarOptions(size=100)
-
-
-@pytest.fixture(scope="module")
-def pages() -> dict[str, str]:
-    return {f"p{at}": body for at, body in enumerate(doubtful_texts())}
-
-
-@pytest.fixture(scope="module")
-def engine(
-    tmp_path_factory: pytest.TempPathFactory, scheme: Scheme, pages: dict[str, str]
-) -> Iterator[EmbeddedEngine]:
-    with EmbeddedEngine(tmp_path_factory.mktemp("similar"), split) as engine:
-        made = mappings(scheme)
-        made["properties"] |= {"body": {"type": "text"}, "host": {"type": "keyword"}}
-        engine.create_index("pages", made, {})
-        given = [{"id": id_, "body": body, "host": "a.org"} for id_, body in pages.items()]
-        stored = [one.document or {} for one in Pipeline.from_json(default_definition(), scheme).run(given)]
-        assert not engine.bulk(
-            {"_index": "pages", "_id": one["id"], "_source": one} for one in stored
-        ).failures
-        engine.refresh("pages")
-        yield engine
 
 
 @lru_cache
@@ -356,8 +328,7 @@ def test_by_keywords_whatever_shares_one_is_found(engine, scheme, pages):
     assert found == sharing
 
 
-def test_members_from_the_index_are_decided_by_text_as_similar_does(engine, scheme):
-    search = FoldedSearch(engine, scheme, tiebreaker=engine.tiebreaker())
+def test_members_from_the_index_are_decided_by_text_as_similar_does(engine, search):
     body: dict[str, Any] = {"query": {"ids": {"values": ["p0"]}}, "size": 1}
     for said in ({}, {"verify": "text"}, {"verify": "signature"}):
         dedup = {"members": {"size": 50, "from": "index"}, **said}

@@ -7,15 +7,15 @@ from itertools import combinations, product
 from typing import Any
 
 import pytest
-from support.doubtful_texts import doubtful_texts
-from support.hits import split
+from support.copied_texts import doubtful_texts
+from support.hits import fill, signed, split
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.cli.shared.hits import counters_line
 from shinglefold.cli.shared.pairs import FOLDED_BY, reason
 from shinglefold.contracts.engine import JSON
 from shinglefold.engines.embedded import EmbeddedEngine
-from shinglefold.ingest import Pipeline, default_definition, mappings
+from shinglefold.ingest import mappings
 from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.ingest.processors.texts import NeverDiffer
 from shinglefold.model.scheme import Scheme
@@ -95,17 +95,11 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FoldedSearch]:
         {"id": str(at), "rank": at, "body": body, "host": f"h{at % 2}"} for at, body in enumerate(bodies)
     ]
     with EmbeddedEngine(tmp_path_factory.mktemp("verdicts"), split) as engine:
-        made = mappings(SCHEME)
-        made["properties"] |= {"body": {"type": "text"}, "rank": {"type": "integer"}}
-        made["properties"] |= {"host": {"type": "keyword"}}
-        engine.create_index("pages", made, {})
-        stored = [one.document or {} for one in Pipeline.from_json(default_definition(), SCHEME).run(pages)]
+        stored = signed(SCHEME, pages)
         # A label that the words do not have, as where a document declares another language.
-        other = {**stored[1], "id": "labelled"}
-        other["_dedup"] = replace(Fingerprint.from_field(stored[1]["_dedup"]), lang="en").to_field()
-        made_of = ({"_index": "pages", "_id": one["id"], "_source": one} for one in [*stored, other])
-        assert not engine.bulk(made_of).failures
-        engine.refresh("pages")
+        other = replace(Fingerprint.from_field(stored["1"]["_dedup"]), lang="en").to_field()
+        stored["labelled"] = {**stored["1"], "id": "labelled", "_dedup": other}
+        fill(engine, "pages", stored, mappings(SCHEME), body="text", rank="integer", host="keyword")
         yield FoldedSearch(engine, SCHEME, tiebreaker=engine.tiebreaker())
 
 
@@ -181,17 +175,11 @@ TEXTS = [*doubtful_texts(), *doubtful_texts()[:4], "мост", "мост", ""]
 def counted_search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FoldedSearch]:
     pages = [{"id": str(at), "rank": at, "body": body} for at, body in enumerate(TEXTS)]
     with EmbeddedEngine(tmp_path_factory.mktemp("counters"), split) as engine:
-        made = recipe_mappings(replace(default_recipe(RU_SCHEME), groups=True))
-        made["properties"] |= {"body": {"type": "text"}, "rank": {"type": "integer"}}
-        engine.create_index("pages", made, {})
-        stored = [
-            one.document or {} for one in Pipeline.from_json(default_definition(), RU_SCHEME).run(pages)
-        ]
-        for at, one in enumerate(stored):
+        stored = signed(RU_SCHEME, pages)
+        for at, one in enumerate(stored.values()):
             one.setdefault("_dedup", {"scheme": RU_SCHEME.id})["group"] = 2**40 + at % 7
-        made_of = ({"_index": "pages", "_id": one["id"], "_source": one} for one in stored)
-        assert not engine.bulk(made_of).failures
-        engine.refresh("pages")
+        made = recipe_mappings(replace(default_recipe(RU_SCHEME), groups=True))
+        fill(engine, "pages", stored, made, body="text", rank="integer")
         yield FoldedSearch(engine, RU_SCHEME, tiebreaker=engine.tiebreaker())
 
 

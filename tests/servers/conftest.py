@@ -1,5 +1,6 @@
 """Real servers for the tests of this folder, one at a time; at the end it is told what was tested on."""
 
+import random
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +44,6 @@ class NewIndex(Protocol):
 
 @pytest.fixture(scope="session")
 def report(pytestconfig: pytest.Config) -> list[str]:
-    """The lines printed at the end."""
     return pytestconfig.stash[LINES]
 
 
@@ -77,7 +77,6 @@ def apart(report: list[str]) -> Iterator[Apart]:
 
 @pytest.fixture(scope="module")
 def knn(apart: Apart) -> LocalServer:
-    """An OpenSearch with the k-NN plugin."""
     server: LocalServer = apart.running("opensearch-knn", lambda: LocalServer(kind("opensearch-knn")))
     return server
 
@@ -91,15 +90,21 @@ def cluster(request: pytest.FixtureRequest, apart: Apart) -> Cluster:
 
 @pytest.fixture(scope="session")
 def engine(server: Server) -> Iterator[Engine]:
-    """The adapter for the server."""
     engine = open_engine(server.url)
     yield engine
     engine.close()
 
 
+@pytest.fixture
+def first() -> int:
+    """The first of a row of seeds; it is printed."""
+    seed = random.SystemRandom().randrange(10**9)
+    print("seeds from", seed)
+    return seed
+
+
 @pytest.fixture(scope="session")
 def pipeline(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
-    """The default pipeline."""
     return Pipeline.from_json(default_definition(), scheme, canonicalizer)
 
 
@@ -144,7 +149,6 @@ def ingest_pipeline(server: Server) -> Iterator[Callable[..., str]]:
 
 @pytest.fixture(scope="module")
 def gateway(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """A gateway in front of the server."""
     log = tmp_path_factory.mktemp("gateway") / "log"
     with running_gateway(log, server.url, options=("--workers", "1")) as running:
         yield running
@@ -152,7 +156,6 @@ def gateway(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture
 def new_index(engine: Engine) -> Iterator[NewIndex]:
-    """Make an index for one test."""
     with _indices(engine) as make:
         yield make
 

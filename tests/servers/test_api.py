@@ -19,7 +19,6 @@ BRIDGE = {"query": {"match": {"title": "мост"}}, "size": 3}
 
 @pytest.fixture
 def client(server, engine):
-    """Make a client of the official package."""
     return partial(a_client, engine.info()["distribution"], server.url)
 
 
@@ -30,7 +29,6 @@ def name(new_index):
 
 
 def check_everything(site):
-    """Use each method once."""
     site.engine.refresh(site.name)
     page = site.search(BRIDGE)
     assert len(page["hits"]["hits"]) == 3

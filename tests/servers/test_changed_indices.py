@@ -10,6 +10,7 @@ from time import monotonic, sleep
 
 import pytest
 from support.hits import SCHEME, Spec, fingerprint_of
+from support.maintenance import put
 
 import shinglefold
 from shinglefold.engines import open_async_engine
@@ -44,10 +45,7 @@ def mapped(scheme=SCHEME, *, groups=True):
 
 
 def filled(engine, index, given):
-    assert not engine.bulk(
-        {"_index": index, "_id": str(one["number"]), "_source": one} for one in given
-    ).failures
-    engine.refresh(index)
+    put(engine, index, {str(one["number"]): one for one in given})
     return index
 
 

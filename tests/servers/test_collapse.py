@@ -21,6 +21,7 @@ from support.collapse_cases import (
     documents,
     text_of,
 )
+from support.maintenance import put
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.errors import ConfigError, EngineError, UnsupportedQuery
@@ -58,12 +59,8 @@ def both(request, engine, scheme, canonicalizer) -> Iterator[Both]:
     made["properties"] |= PROPERTIES
     engine.create_index(index, made, {"number_of_shards": request.param, "number_of_replicas": 0})
     prints = Fingerprinter(scheme, canonicalizer).fingerprint([text_of(group) for group in range(GROUPS)])
-    result = engine.bulk(
-        {"_index": index, "_id": str(number), "_source": {**one, "_dedup": prints[one["group"]].to_field()}}
-        for number, one in enumerate(documents())
-    )
-    assert not result.failures
-    engine.refresh(index)
+    stored = [{**one, "_dedup": prints[one["group"]].to_field()} for one in documents()]
+    put(engine, index, {str(number): one for number, one in enumerate(stored)})
     yield Both(engine, index, FoldedSearch(engine, scheme, tiebreaker=engine.tiebreaker() or "price"))
     engine.delete_index(index)
 
@@ -205,8 +202,7 @@ def test_groups_go_over_several_indices(both, new_index, scheme, canonicalizer):
     other = new_index(made, {"number_of_replicas": 0})
     (own,) = Fingerprinter(scheme, canonicalizer).fingerprint([text_of(3)])
     source = {"group": 3, "price": 5000, "place": 5000, "title": "bridge", "_dedup": own.to_field()}
-    both.engine.bulk([{"_index": other, "_id": "elsewhere", "_source": source}])
-    both.engine.refresh(other)
+    put(both.engine, other, {"elsewhere": source})
     two = Both(both.engine, f"{both.index},{other}", both.search)
     body, inner = {"sort": DESCENDING}, {"name": "sub", "size": 20, "sort": [{"price": "asc"}]}
     native = two.native(body, inner)

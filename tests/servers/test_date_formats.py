@@ -1,7 +1,8 @@
 """Dates of any format as scopes and preferences of folded searches, on a real server."""
 
 import pytest
-from support.hits import SCHEME, fingerprint_of
+from support.hits import SCHEME, fingerprint_of, groups
+from support.maintenance import put
 from support.random_pages import spec_of
 
 from shinglefold.api.documents import query_document
@@ -30,7 +31,6 @@ DAYS = {
 
 @pytest.fixture(scope="module")
 def dated(engine, shared_index):
-    """An index with three copies of different days."""
     made = mappings(SCHEME)
     made["properties"] |= {"number": {"type": "integer"}}
     for name, (mapping, _) in DAYS.items():
@@ -41,25 +41,9 @@ def dated(engine, shared_index):
         made["runtime"] = {"seconds": {"type": "date", "format": "epoch_second"}}
     index = shared_index(made, {"number_of_shards": 1, "number_of_replicas": 0})
     stored = fingerprint_of(spec_of(8)).to_field()
-    actions = [
-        {
-            "_index": index,
-            "_id": str(number),
-            "_source": {"number": number, "_dedup": stored}
-            | {name: days[number] for name, (_, days) in DAYS.items()},
-        }
-        for number in range(3)
-    ]
-    assert not engine.bulk(actions).failures
-    engine.refresh(index)
+    of_day = [{name: days[at] for name, (_, days) in DAYS.items()} for at in range(3)]
+    put(engine, index, {f"{at}": {"number": at, "_dedup": stored, **of_day[at]} for at in range(3)})
     return index
-
-
-def groups(page):
-    return [
-        [one["_id"] for one in hit["inner_hits"]["duplicates"]["hits"]["hits"]]
-        for hit in page["hits"]["hits"]
-    ]
 
 
 @pytest.mark.parametrize("name", DAYS)
@@ -103,7 +87,6 @@ def test_dates_of_a_format_are_not_compared_with_values_of_another_type(engine, 
 
 
 def engine_value(engine, index, name):
-    """What the engine itself returns of the first document."""
     body = {"query": {"ids": {"values": ["0"]}}, "docvalue_fields": [name]}
     return engine.search(index, body)["hits"]["hits"][0]["fields"][name][0]
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.servers.admin import answers
 from support.servers.choose import excused
 from support.servers.distribution import distribution
 from support.servers.java import java_home
 from support.servers.kinds import Unavailable, all_kinds, kind
 from support.servers.local import as_it_runs
 from support.servers.places import ROOT, cache
-from support.servers.waiting import answers
 
 _STARTS = """
 import time

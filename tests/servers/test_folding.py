@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from support.servers.contexts import left_open, open_contexts
+from support.hits import groups
+from support.servers.admin import left_open, open_contexts
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_async_engine
@@ -59,13 +60,6 @@ def site(engine, scheme, canonicalizer) -> Iterator[Site]:
 def in_process(tmp_path_factory, scheme, canonicalizer) -> Iterator[Site]:
     with EmbeddedEngine(tmp_path_factory.mktemp("site"), canonicalizer) as engine:
         yield Site(engine, index_site(engine, scheme, canonicalizer, {}), FoldedSearch(engine, scheme))
-
-
-def groups(answer):
-    return [
-        [member["_id"] for member in hit["inner_hits"]["duplicates"]["hits"]["hits"]]
-        for hit in answer["hits"]["hits"]
-    ]
 
 
 def whole(search: FoldedSearch, **body: Any) -> list[list[str]]:

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
+from support import drop_in
 from support.clients import a_client, errors, helpers, lines, plain
 from support.drop_in import BRIDGE, FIELD, FOLDED, MAPPINGS, OTHER, TEXT, unasked
 from support.gateway import running_gateway
@@ -80,29 +81,9 @@ def ask(url: str, method: str = "GET", body: Any = None, **headers: str) -> tupl
             return error.code, {name.lower(): value for name, value in error.headers.items()}, error.read()
 
 
-SEARCHES = {
-    "folded": ({"ext": {"dedup": {}}}, True),
-    "options": ({"ext": {"dedup": {"representative": "longest", "members": 1}}}, True),
-    "all counted": ({"ext": {"dedup": {}}, "track_total_hits": True, "from": 1}, True),
-    "no ext": ({}, False),
-    "false": ({"ext": {"dedup": False}}, False),
-    "own collapse": ({"collapse": {"field": "views"}}, False),
-}
-
-
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("name", drop_in.SEARCHES)
 def test_searches_are_those_of_an_open_index_or_the_engines_own(kit, name):
-    more, folds = SEARCHES[name]
-    body = {**BRIDGE, **more}
-    found = plain(kit.client.search(index=kit.names.read, body=body))
-    if folds:
-        assert found == plain(kit.sites[kit.names.read].search(body))
-        assert found["dedup"]["mode"] == "window"
-        assert found["dedup"]["folded"]
-    else:
-        body.pop("ext", None)
-        assert found == plain(kit.plain.search(index=kit.names.read, body=body))
-        assert "dedup" not in found
+    drop_in.check_a_search(kit, name)
 
 
 def test_cursors_lead_to_the_end(kit):
@@ -119,30 +100,13 @@ def test_cursors_lead_to_the_end(kit):
 
 
 def test_several_searches_at_once(kit):
-    names = kit.names
-    lines = [
-        {"index": names.read}, FOLDED,
-        {"index": names.read}, BRIDGE,
-        {"index": "shinglefold-absent"}, FOLDED,
-        {"index": names.read}, {**FOLDED, "sort": ["absent"]},
-    ]  # fmt: skip
-    found = plain(kit.client.msearch(**kit.lines("searches", lines)))["responses"]
-    assert {**plain(kit.sites[names.read].search(FOLDED)), "status": 200} == found[0]
-    assert [one.get("status") for one in found] == [200, 200, 404, 400]
+    drop_in.check_several_searches(kit)
 
 
 def test_errors_are_the_engines_own(kit):
-    for body in (BRIDGE, FOLDED):
-        with pytest.raises(kit.errors.missing):
-            kit.client.search(index="shinglefold-absent", body=body)
-        with pytest.raises(kit.errors.broken):
-            kit.client.search(index=kit.names.read, body={**body, "query": {"nonsense": {}}})
+    drop_in.check_errors(kit)
     with pytest.raises(kit.errors.broken, match="did you mean"):
         kit.client.search(index=kit.names.read, body={**BRIDGE, "ext": {"dedup": {"memberz": 1}}})
-    with pytest.raises(kit.errors.missing):
-        kit.client.update(index=kit.names.written, id="absent", body={"doc": {"title": TEXT}})
-    with pytest.raises(kit.errors.broken):
-        kit.client.index(index=kit.names.written, id="odd", body={"title": TEXT, "views": "many"})
 
 
 def test_writes_are_signed(kit):

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from support.hits import SCHEME, fingerprint_of
+from support.maintenance import put
 from support.random_pages import COUNT, SPECS, alike, components
 
 from shinglefold.grouping.intent_index import intents_name
@@ -38,11 +39,7 @@ def source(number: int, scheme: str | None = None) -> dict[str, Any]:
 
 
 def fill(engine, index: str, numbers, scheme: str | None = None) -> None:
-    result = engine.bulk(
-        {"_index": index, "_id": f"p{number}", "_source": source(number, scheme)} for number in numbers
-    )
-    assert not result.failures
-    engine.refresh(index)
+    put(engine, index, {f"p{number}": source(number, scheme) for number in numbers})
 
 
 def made(new_index, **settings: Any) -> str:
@@ -84,14 +81,12 @@ def test_a_keyword_that_everybody_has_brings_the_copies_up_and_is_said(engine, n
     name = made(new_index)
     fill(engine, name, range(COUNT))
     own = fingerprint_of(SPECS[RICH])
-    strangers = []
+    strangers = {}
     for number in range(COUNT, COUNT + 600):
         stranger = fingerprint_of(replace(SPECS[RICH], original=number, digest=f"s{number}"))
         words = (own.supershingles[0], *stranger.supershingles[1:])
-        stored = replace(stranger, supershingles=words).to_field()
-        strangers.append({"_index": name, "_id": f"s{number}", "_source": {"_dedup": stored}})
-    assert not engine.bulk(strangers).failures
-    engine.refresh(name)
+        strangers[f"s{number}"] = {"_dedup": replace(stranger, supershingles=words).to_field()}
+    put(engine, name, strangers)
     (one,) = SimilarSearch(engine).look_up(name, [own], SimilarOptions(window=100))
     assert not one.complete
     alone = SimilarSearch(engine).find(name, own, ALL).matches
@@ -112,7 +107,6 @@ def body(**more: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def grouped(engine, shared_index) -> str:
-    """All pages, of one scheme."""
     name = made(shared_index)
     fill(engine, name, range(COUNT), SCHEME.id)
     return name

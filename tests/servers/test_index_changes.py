@@ -13,6 +13,7 @@ import pytest
 from support.gate.indices import gated_index
 from support.maintenance import mapped, pages, store
 from support.servers.admin import ask
+from support.taps import Changed
 
 import shinglefold
 from shinglefold.errors import EngineError, IndexExists
@@ -129,20 +130,17 @@ MAINTAINED = {
 }
 
 
-class ChangingAt:
-    """An engine whose index changes after a number of bulk requests."""
+class ChangingAt(Changed):
+    """An engine whose index changes after the first bulk request."""
 
     def __init__(self, engine, change: Callable[[], None]) -> None:
-        self.engine, self.change, self.left = engine, change, 1
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.engine, name)
+        super().__init__(engine)
+        self.changes = [change]
 
     def bulk(self, actions):
         done = self.engine.bulk(actions)
-        self.left -= 1
-        if self.left == 0:
-            self.change()
+        while self.changes:
+            self.changes.pop()()
         return done
 
 

@@ -15,7 +15,6 @@ COUNT = 12
 
 @pytest.fixture
 def run(run):
-    """Run commands beside pages."""
     Path("pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages(COUNT)))
     return run
 

@@ -9,8 +9,7 @@ from urllib.error import HTTPError
 
 import pytest
 from support.maintenance import pages, store
-from support.servers.admin import ask
-from support.servers.waiting import until
+from support.servers.admin import ask, until
 
 import shinglefold
 from shinglefold.model.recipe import fingerprint_field
@@ -109,7 +108,6 @@ def _reindex(engine, server, name: str, one: str, other: str) -> None:
 
 
 def _swap(server, alias: str, one: str, other: str) -> None:
-    """Move an alias as the page says."""
     method, path, body = _printed("POST _aliases", alias)
     actions = json.dumps(body).replace(f"{alias}-1", "one").replace(f"{alias}-2", "other")
     named = actions.replace('"one"', f'"{alias}-{one}"').replace('"other"', f'"{alias}-{other}"')

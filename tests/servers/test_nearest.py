@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from support.maintenance import put
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
@@ -40,15 +41,11 @@ def filled(engine: Engine, vector: dict[str, Any], settings: dict[str, Any], sch
     rng = random.Random(3)
     texts = [" ".join(rng.choices("abcdefghijklmnopqrst", k=60)) for _ in range(GROUPS)]
     prints = Fingerprinter(scheme, canonicalizer).fingerprint(texts)
-    assert not engine.bulk(
-        {
-            "_index": INDEX,
-            "_id": str(n),
-            "_source": {"v": [n + 1, 1], "group": n // COPIES, "_dedup": prints[n // COPIES].to_field()},
-        }
+    sources = {
+        str(n): {"v": [n + 1, 1], "group": n // COPIES, "_dedup": prints[n // COPIES].to_field()}
         for n in range(DOCUMENTS)
-    ).failures
-    engine.refresh(INDEX)
+    }
+    put(engine, INDEX, sources)
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,6 @@ OF_A = {"nested": {"path": "parts", "query": {"term": {"parts.name": {"value": "
 
 
 def named(name, **options):
-    """Return a nested query with inner hits."""
     return {"nested": {**OF_A["nested"], "inner_hits": {"name": name, **options}}}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.maintenance import put
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import UnsupportedQuery
@@ -48,11 +49,7 @@ def index(engine, scheme, canonicalizer) -> Iterator[str]:
     rng = random.Random(3)
     texts = [" ".join(rng.choices("abcdefghijklmnopqrst", k=60)) for _ in range(GROUPS)]
     prints = Fingerprinter(scheme, canonicalizer).fingerprint(texts)
-    assert not engine.bulk(
-        {"_index": name, "_id": str(n), "_source": {"n": n, "_dedup": prints[n // COPIES].to_field()}}
-        for n in range(DOCUMENTS)
-    ).failures
-    engine.refresh(name)
+    put(engine, name, {str(n): {"n": n, "_dedup": prints[n // COPIES].to_field()} for n in range(DOCUMENTS)})
     yield name
     engine.delete_index(name)
 

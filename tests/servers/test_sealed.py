@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from support.forgeries import GENUINE, OTHER, SEAL, forgeries
-from support.hits import SCHEME
-from support.maintenance import FIELDS, pages, store, stored
+from support.hits import GENUINE, OTHER, SCHEME, SEAL, forgeries
+from support.maintenance import FIELDS, pages, put, store, stored
 
 from shinglefold.errors import ConfigError, RecipeMismatch
 from shinglefold.ingest import Pipeline, default_definition, index_documents
@@ -29,11 +28,7 @@ def test_forgeries_are_never_compared(engine, new_index, shards, options):
     made["properties"] |= {"rank": {"type": "integer"}}
     index = new_index(made, {"number_of_shards": shards, "number_of_replicas": 0})
     written = [SEAL.sealed(GENUINE), *forgeries(), SEAL.sealed(GENUINE)]
-    engine.bulk(
-        {"_index": index, "_id": str(rank), "_source": {"rank": rank, "_dedup": one.to_field()}}
-        for rank, one in enumerate(written)
-    )
-    engine.refresh(index)
+    put(engine, index, {f"{at}": {"rank": at, "_dedup": one.to_field()} for at, one in enumerate(written)})
 
     answer = folded(engine).search(index, {**LIST, "ext": {"dedup": options}})
     shown = [hit["_id"] for hit in answer["hits"]["hits"]]

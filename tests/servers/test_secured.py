@@ -11,8 +11,7 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 
 import pytest
-from support.maintenance import FIELDS, stored
-from support.maintenance import pages as made_pages
+from support.maintenance import PROPERTIES, check_a_backfill_is_refused, copies, put, stored
 from support.servers.choose import excused
 from support.servers.elasticsearch_security import ElasticsearchSecurity
 from support.servers.kinds import kind
@@ -23,7 +22,7 @@ from shinglefold.contracts.engine import Engine
 from shinglefold.engines import Connection, open_engine
 from shinglefold.errors import AuthenticationFailed, ConfigError, EngineUnavailable, PermissionDenied
 from shinglefold.ingest import Pipeline, index_documents
-from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.maintenance import DoctorOptions, diagnose
 from shinglefold.rerank import FoldedSearch
 
 ADMIN = User("admin", "right-password", "superuser")
@@ -84,8 +83,7 @@ def pages(connection: Connection) -> Iterator[Engine]:
         for index in ("public-pages", "secret-pages"):
             if not admin.index_exists(index):
                 admin.create_index(index, {"properties": {"n": {"type": "integer"}}}, {})
-            admin.bulk([{"_index": index, "_id": "1", "_source": {"n": 1}}])
-            admin.refresh(index)
+            put(admin, index, {"1": {"n": 1}})
         yield admin
 
 
@@ -184,14 +182,8 @@ def _use(connection: Connection) -> None:
 def site(pages: Engine, pipeline: Pipeline) -> dict[str, dict]:
     """Three copies of each of twenty pages, of which one or two are open; all of it by id."""
     if not pages.index_exists(SITE):
-        copies = [
-            {**page, "id": f"{page['id']}-{copy}", "open": (number + copy) % 2 == 0}
-            for number, page in enumerate(made_pages(20))
-            for copy in range(3)
-        ]
-        properties = {**FIELDS, "id": {"type": "keyword"}, "open": {"type": "boolean"}}
         settings = {"number_of_shards": 3, "number_of_replicas": 0}
-        index_documents(pages, SITE, copies, pipeline, properties=properties, settings=settings, workers=1)
+        index_documents(pages, SITE, copies(), pipeline, properties=PROPERTIES, settings=settings, workers=1)
     return stored(pages, SITE)
 
 
@@ -238,17 +230,4 @@ def test_a_doctor_who_does_not_see_the_text_says_so_and_calls_nothing_stale(engi
 def test_a_backfill_by_who_sees_a_part_changes_nothing_and_says_why(
     engine_of, pages, site, scheme, pipeline, user
 ):
-    index = f"public-{user.name}"
-    if pages.index_exists(index):
-        pages.delete_index(index)
-    pages.create_index(index, pages.mappings(SITE), {"number_of_replicas": 0})
-    bare = {id_: {**source, "_dedup": None} for id_, source in site.items()}
-    pages.bulk({"_index": index, "_id": id_, "_source": source} for id_, source in bare.items())
-    pages.refresh(index)
-    told = ""
-    try:
-        told = backfill(engine_of(user), index, pipeline, BackfillOptions(workers=1)).stopped
-    except PermissionDenied as error:
-        told = str(error)
-    assert "document- or field-level security" in told
-    assert stored(pages, index) == bare
+    check_a_backfill_is_refused(pages, engine_of(user), SITE, f"public-{user.name}", pipeline)

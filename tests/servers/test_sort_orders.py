@@ -82,7 +82,6 @@ _DOUBLED = "doc['integer'].size() == 0 ? 0 : doc['integer'].value * 2"
 
 
 def _orders(order: str) -> Iterator[list]:
-    """Yield what hits are sorted by."""
     for field in [*FIELDS, *WHOLE]:
         if field in ("geo", "nested"):
             continue

@@ -4,7 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.doubtful_texts import doubtful_texts
+from support.copied_texts import doubtful_texts
+from support.hits import groups as groups_of_page
+from support.maintenance import put
 
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.index_mapping import recipe_mappings
@@ -31,17 +33,14 @@ def filled(engine, new_index, field: str, pages: list[dict[str, Any]]) -> str:
     made["properties"] |= {"rank": {"type": "integer"}, "body": {"type": "text"}, "notes": {"type": "text"}}
     index = new_index(made, {"number_of_shards": 2, "number_of_replicas": 0})
     documents = [outcome.document for outcome in process_block(pipeline, pages).outcomes]
-    actions = [{"_index": index, "_id": str(one["rank"]), "_source": one} for one in documents]
-    assert not engine.bulk(actions).failures
-    engine.refresh(index)
+    put(engine, index, {str(one["rank"]): one for one in documents})
     return index
 
 
 def groups(engine, index: str, **more: Any) -> list[list[str]]:
     answer = FoldedSearch(engine, SCHEME, tiebreaker=engine.tiebreaker()).search(index, {**BODY, **more})
     assert sum(answer["dedup"]["by_text"][what] for what in ("parted", "joined")) > 0
-    members = [hit["inner_hits"]["duplicates"]["hits"]["hits"] for hit in answer["hits"]["hits"]]
-    return [[member["_id"] for member in one] for one in members]
+    return groups_of_page(answer)
 
 
 def over_two(engine, server, new_index, texts: list[str], how: str) -> str:

@@ -1,4 +1,5 @@
 import tracemalloc
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -16,7 +17,6 @@ from shinglefold.sketch.sketcher import Sketcher, token_digests
 
 
 def columns(tool, documents, widths=None):
-    """What find_pairs wants of a collection."""
     hashes, offsets = batch(documents)
     found = tool.sketch(hashes, offsets, widths)
     parts = tool.supershingles(found), tool.signatures(found), found.shingles, token_digests(hashes, offsets)
@@ -123,46 +123,45 @@ def test_an_empty_collection_has_no_pairs():
     assert len(find_pairs(*parts, tool.options, Decision(), valid)) == 0
 
 
-def test_thousands_of_copies_cost_little_memory():
-    tool = sketcher()
-    parts, valid = columns(tool, [random_tokens(1, 60)] * 3000 + [random_tokens(2, 60)] * 500)
+@contextmanager
+def memory_below(most):
     tracemalloc.start()
     try:
-        found = sum(len(part) for part in iter_pairs(*parts, tool.options, Decision(), valid))
-        _, peak = tracemalloc.get_traced_memory()
+        yield
+        assert tracemalloc.get_traced_memory()[1] < most
     finally:
         tracemalloc.stop()
-    assert found == 3000 * 2999 // 2 + 500 * 499 // 2
-    assert peak < 30_000_000
 
 
-def test_thousands_of_near_copies_are_found_in_little_memory():
-    tool = sketcher()
+def _equal():
+    return [random_tokens(1, 60)] * 3000 + [random_tokens(2, 60)] * 500
+
+
+def _nearly_equal():
     page = random_tokens(1, 400)
-    edits = random_tokens(2, 1200)
-    documents = [np.where(np.arange(400) == 7, edit, page) for edit in edits]
-    parts, valid = columns(tool, documents)
-    tracemalloc.start()
-    try:
+    return [np.where(np.arange(400) == 7, edit, page) for edit in random_tokens(2, 1200)]
+
+
+@pytest.mark.parametrize(
+    ("documents", "pairs", "most"),
+    [
+        (_equal, 3000 * 2999 // 2 + 500 * 499 // 2, 30_000_000),
+        (_nearly_equal, 1200 * 1199 // 2, 60_000_000),
+    ],
+)
+def test_thousands_of_copies_are_found_in_little_memory(documents, pairs, most):
+    tool = sketcher()
+    parts, valid = columns(tool, documents())
+    with memory_below(most):
         found = sum(len(part) for part in iter_pairs(*parts, tool.options, Decision(), valid))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert found == 1200 * 1199 // 2
-    assert peak < 60_000_000
+    assert found == pairs
 
 
-@pytest.mark.parametrize("documents", [10_000])
-def test_the_work_grows_with_the_pairs_and_not_with_the_square_of_documents(documents):
+def test_the_work_grows_with_the_pairs_and_not_with_the_square_of_documents():
     tool = sketcher(values=84)
-    parts, valid = columns(tool, [random_tokens(seed // 2, 30) for seed in range(documents)])
-    tracemalloc.start()
-    try:
-        found = find_pairs(*parts, tool.options, Decision(), valid)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert (found.a == np.arange(0, documents, 2)).all()
-    assert (found.b == found.a + 1).all()
+    parts, valid = columns(tool, [random_tokens(seed // 2, 30) for seed in range(10_000)])
     # All with all would be 50 million comparisons.
-    assert peak < 40_000_000
+    with memory_below(40_000_000):
+        found = find_pairs(*parts, tool.options, Decision(), valid)
+    assert (found.a == np.arange(0, 10_000, 2)).all()
+    assert (found.b == found.a + 1).all()

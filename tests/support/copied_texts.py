@@ -8,6 +8,7 @@ from shinglefold.ingest.fingerprinter import Fingerprinter
 from shinglefold.model.scheme import Scheme
 from shinglefold.sketch.all_pairs import find_pairs
 from shinglefold.sketch.clustering import connected
+from shinglefold.testing.edits import edited
 
 
 def copied_texts(count: int, seed: int) -> list[str]:
@@ -36,3 +37,17 @@ def groups_by_what_is_stored(texts: list[str], scheme: Scheme) -> set[frozenset[
     label = connected(pairs.a, pairs.b, len(texts))
     every = (np.flatnonzero(label == one).tolist() for one in np.unique(label))
     return {frozenset(places) for places in every if len(places) > 1}
+
+
+_DOUBTFUL = [
+    f"{root}{end}"
+    for root in ("мост", "завод", "город", "дом", "театр", "парк")
+    for end in ("", "ы", "ов", "ам", "ах")
+]
+
+
+def doubtful_texts() -> list[str]:
+    """A text, copies with ever more words replaced, and ones with whole passages at another place."""
+    text = " ".join(_DOUBTFUL[(7 + at * at + at * 4) % len(_DOUBTFUL)] + str(at) for at in range(150))
+    copies = [edited(text, "words replaced", share / 100, "ru", seed=share).text for share in range(4, 16)]
+    return [text, *copies, *(text[at:] + " " + text[:at] for at in range(100, 700, 100))]

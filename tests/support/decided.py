@@ -8,19 +8,16 @@ FIELDS = ("word", "number")
 
 
 def create(engine: EmbeddedEngine) -> None:
-    """Make the index."""
     properties = {"word": {"type": "keyword"}, "number": {"type": "long"}}
     engine.create_index("pages", {"properties": properties}, {})
 
 
 def put(number: int, version: int = 0, **more: Any) -> dict[str, Any]:
-    """Return the action that writes a version of a document."""
     source = {"number": number, "word": f"w{version}", "body": f"page {number} of many", **more}
     return {"_index": "pages", "_id": str(number), "_source": source}
 
 
 def drop(number: int) -> dict[str, Any]:
-    """Return the action that deletes a document."""
     return {"_op_type": "delete", "_index": "pages", "_id": str(number)}
 
 

@@ -16,8 +16,6 @@ END = b"\r\n\r\n"
 
 
 class Gateway(NamedTuple):
-    """A running gateway."""
-
     url: str
     process: "subprocess.Popen[str]"
     log: Path
@@ -56,8 +54,6 @@ def running_gateway(
 
 
 class Connection(NamedTuple):
-    """A connection to the upstream of a test."""
-
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     head: bytes
@@ -146,7 +142,6 @@ def request(method: str, target: str, body: bytes = b"", *headers: str) -> bytes
 
 
 def reply(body: bytes, *headers: str, status: str = "200 OK", length: int | None = None) -> bytes:
-    """The bytes of an answer."""
     lines = [f"HTTP/1.1 {status}", *headers, f"content-length: {len(body) if length is None else length}"]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 

@@ -1,14 +1,17 @@
 """Made-up hits with real packed signatures, and a collapse written anew, pair by pair."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from support.maintenance import put
 
-from shinglefold.contracts.engine import Engine
+from shinglefold.contracts.engine import JSON, Engine
+from shinglefold.ingest import Pipeline, default_definition, mappings
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint, Token
@@ -164,11 +167,48 @@ def connected_groups(specs: Sequence[Spec]) -> list[list[int]]:
     return found
 
 
+def random_rows(rng: np.random.Generator, scheme: Scheme, count: int) -> np.ndarray:
+    """Signatures about the threshold of each other, as packed rows."""
+    values, most = scheme.sketch.values, 2**scheme.sketch.bits
+    original = rng.integers(0, most, values, dtype=np.uint32)
+    changed = rng.random((count, values)) < rng.random((count, 1)) * 0.45
+    other = rng.integers(0, most, (count, values), dtype=np.uint32)
+    return pack(np.where(changed, other, original), scheme.sketch.bits)
+
+
+def hits_of_rows(rows: np.ndarray, scheme: Scheme = SCHEME) -> list[dict[str, Any]]:
+    """Hits with these packed signatures."""
+    fields = {"_dedup.scheme": [scheme.id], "_dedup.lang": ["ru"], "_dedup.shingles": [300]}
+    return [
+        {"_id": str(rank), "fields": fields | {"_dedup.signature": [b64encode(row).decode()]}}
+        for rank, row in enumerate(rows)
+    ]
+
+
+def signed(scheme: Scheme, documents: Iterable[JSON], definition: JSON | None = None) -> dict[str, JSON]:
+    """The documents with their fingerprints, by id."""
+    made = Pipeline.from_json(definition or default_definition(), scheme).run(documents)
+    return {one.document["id"]: dict(one.document) for one in made if one.document}
+
+
+def fill(engine: Engine, index: str, sources: Mapping[str, JSON], made: Any = None, **types: str) -> None:
+    """Create an index with fields of these types, and store documents by id."""
+    made = made or mappings(SCHEME)
+    made["properties"] |= {name: {"type": kind} for name, kind in types.items()}
+    engine.create_index(index, made, {})
+    put(engine, index, sources)
+
+
 def ids(hits: Sequence[Mapping[str, Any]]) -> list[str]:
     return [hit["_id"] for hit in hits]
 
 
-def split(text: str) -> list[Token]:
+def groups(answer: Mapping[str, Any]) -> list[list[str]]:
+    """The ids of each group of a page, the one shown first."""
+    return [ids(hit["inner_hits"]["duplicates"]["hits"]["hits"]) for hit in answer["hits"]["hits"]]
+
+
+def split(text: str, _language: str | None = None) -> list[Token]:
     """Words between spaces, for an engine whose analysis does not matter here."""
     tokens, start = [], 0
     for word in text.split(" "):
@@ -182,3 +222,24 @@ def find_similar(
 ) -> SimilarPage:
     """The first page of copies, by a search of its own."""
     return SimilarSearch(engine, seal=seal).find(index, wanted, SimilarOptions(**options))
+
+
+#: A genuine fingerprint.
+SEAL = Seal.parse("a key that nobody else knows")
+OTHER = Seal.parse("a key that somebody else knows")
+GENUINE = fingerprint_of(Spec(digest="same"))
+
+
+def forgeries() -> list[Fingerprint]:
+    """What a client without the key can write so as to fold with a genuine document."""
+    sealed = SEAL.sealed(GENUINE)
+    unlike = SEAL.sealed(fingerprint_of(Spec(original=9, digest="other")))
+    return [
+        GENUINE,
+        OTHER.sealed(GENUINE),
+        replace(GENUINE, seal="A" * 16),
+        replace(unlike, digest=sealed.digest),
+        replace(unlike, signature=sealed.signature),
+        replace(sealed, shingles=sealed.shingles + 1),
+        replace(sealed, signature=b"", supershingles=()),
+    ]

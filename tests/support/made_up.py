@@ -80,14 +80,12 @@ def _block(
 def made_up(
     seed: int, count: int, scheme: Scheme, whole: bool = False, crowd: int = 0
 ) -> Iterator[FingerprintTable]:
-    """The columns of random documents."""
     with columns(random_block(seed, count, scheme, whole, crowd), scheme, whole) as table:
         yield table
 
 
 @contextmanager
 def columns(block: FingerprintBlock, scheme: Scheme, whole: bool = False) -> Iterator[FingerprintTable]:
-    """A block of documents as the columns of a collection."""
     with closing(FingerprintTable(scheme, whole)) as table:
         table.add(block)
         yield table

@@ -7,8 +7,10 @@ from functools import cache
 from typing import Any
 
 from shinglefold.contracts.engine import Engine
+from shinglefold.errors import PermissionDenied
 from shinglefold.examples import articles
-from shinglefold.ingest import Fingerprinter, mappings
+from shinglefold.ingest import Fingerprinter, Pipeline, mappings
+from shinglefold.maintenance import BackfillOptions, backfill
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.values import Fingerprint
 
@@ -45,8 +47,13 @@ def pages(count: int, length: int = 30, seed: int = 1) -> list[dict[str, Any]]:
 
 def store(engine: Engine, index: str, documents: Iterable[Mapping[str, Any]]) -> None:
     """Put documents into an index as another client would: without fingerprints."""
-    result = engine.bulk({"_index": index, "_id": one["id"], "_source": dict(one)} for one in documents)
-    assert not result.failures
+    put(engine, index, {one["id"]: dict(one) for one in documents})
+
+
+def put(engine: Engine, index: str, sources: Mapping[str, Any]) -> None:
+    """Put documents by their ids into an index, and let searches see them."""
+    actions = ({"_index": index, "_id": id_, "_source": source} for id_, source in sources.items())
+    assert not engine.bulk(actions).failures
     engine.refresh(index)
 
 
@@ -74,3 +81,33 @@ def adds_up(books: Any) -> bool:
     return books.read == (
         books.updated + books.unchanged + books.dropped + books.failed + books.gone + books.textless
     )
+
+
+PROPERTIES = {**FIELDS, "id": {"type": "keyword"}, "open": {"type": "boolean"}}
+
+
+def copies() -> list[dict[str, Any]]:
+    """Three copies of each of twenty pages; one or two of the three are open."""
+    return [
+        {**page, "id": f"{page['id']}-{copy}", "open": (number + copy) % 2 == 0}
+        for number, page in enumerate(pages(20))
+        for copy in range(3)
+    ]
+
+
+def check_a_backfill_is_refused(
+    admin: Engine, user: Engine, site: str, index: str, pipeline: Pipeline
+) -> None:
+    """Check that who sees a part of an index like ``site`` changes nothing by a backfill, and is told why."""
+    bare = {id_: {**source, "_dedup": None} for id_, source in stored(admin, site).items()}
+    if admin.index_exists(index):
+        admin.delete_index(index)
+    admin.create_index(index, admin.mappings(site), {"number_of_replicas": 0})
+    put(admin, index, bare)
+    try:
+        told = backfill(user, index, pipeline, BackfillOptions(workers=1)).stopped
+    except PermissionDenied as error:
+        told = str(error)
+    assert "document- or field-level security" in told
+    assert stored(admin, index) == bare
+    admin.delete_index(index)

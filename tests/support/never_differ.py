@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from support.hits import groups
+
 import shinglefold
 from shinglefold.grouping.regroup import regroup
 from shinglefold.rerank import collapse
@@ -30,15 +32,10 @@ ALL = {"query": {"match_all": {}}, "sort": [{"rank": "asc"}], "size": 10}
 
 
 def groups_of_page(page: dict[str, Any]) -> set[frozenset[str]]:
-    """The groups that a page shows."""
-    return {
-        frozenset([hit["_id"], *(one["_id"] for one in hit["inner_hits"]["duplicates"]["hits"]["hits"])])
-        for hit in page["hits"]["hits"]
-    }
+    return set(map(frozenset, groups(page)))
 
 
 def by_window(index: shinglefold.FoldedIndex, options: dict[str, Any]) -> set[frozenset[str]]:
-    """The groups that a search shows."""
     page = index.search({**ALL, "ext": {"dedup": options}})
     assert page["dedup"]["mode"] == options.get("mode", "window")
     return groups_of_page(page)
@@ -72,15 +69,8 @@ WAYS: dict[str, tuple[Callable[..., set[frozenset[str]]], dict[str, Any]]] = {
 def cards(target: str | Path, name: str, never_differ: list[str]) -> Iterator[shinglefold.FoldedIndex]:
     """The cards in an index where some facts never differ."""
     types = {"colour": {"type": "keyword"}, "rank": {"type": "integer"}}
-    shinglefold.setup(
-        target,
-        name,
-        text=["body"],
-        languages=["ru"],
-        groups=True,
-        never_differ=never_differ,
-        properties=types,
-    )
+    made = {"text": ["body"], "languages": ["ru"], "groups": True, "properties": types}
+    shinglefold.setup(target, name, never_differ=never_differ, **made)
     with shinglefold.open(target, name, never_differ=never_differ) as index:
         index.index(DOCUMENTS)
         yield index
@@ -99,7 +89,6 @@ def check_the_gate(index: shinglefold.FoldedIndex, names: Sequence[str]) -> None
 
 
 def groups_made_anew(index: shinglefold.FoldedIndex) -> set[frozenset[str]]:
-    """The groups that the cards are numbered by."""
     regroup(index.engine, index.name)
     groups: dict[int, set[str]] = {}
     hits = index.engine.search(index.name, {"size": 20, "query": {"terms": {"id": list("abcd")}}})["hits"][

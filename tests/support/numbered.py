@@ -44,7 +44,6 @@ def stored(engine: Engine, index: str) -> dict[int, Mapping[str, Any]]:
 
 
 def groups_of(found: Mapping[int, Mapping[str, Any]]) -> dict[int, list[int]]:
-    """The pages of each group, by its number."""
     groups = defaultdict(list)
     for number, parts in found.items():
         if SPECS[number].scheme == SCHEME.id:

@@ -51,8 +51,6 @@ def served(app):
 
 
 class Elements(HTMLParser):
-    """The elements of a page with their attributes."""
-
     def __init__(self, text):
         super().__init__()
         self.found = []

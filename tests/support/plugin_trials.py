@@ -76,7 +76,6 @@ SHOWN: tuple[tuple[str, Any], ...] = (
 
 
 def properties() -> JSON:
-    """Return the mappings of the documents."""
     made = trial_properties()
     made["properties"] |= {
         "host": {"type": "keyword"},

@@ -41,7 +41,6 @@ class Disk:
             shutil.copytree(live, copied, ignore=shutil.ignore_patterns(".tmp*"), dirs_exist_ok=True)
 
     def close(self) -> None:
-        """Let go of the files."""
         for descriptor in self._held:
             os.close(descriptor)
 

@@ -71,7 +71,6 @@ def alike(number: int, other: int, least: float = SCHEME.decision.min_resemblanc
 
 
 def resembling() -> Iterator[tuple[int, int]]:
-    """All pairs that match."""
     for number in range(COUNT):
         yield from ((number, other) for other in range(number) if alike(number, other))
 

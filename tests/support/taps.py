@@ -6,6 +6,16 @@ from typing import Any
 from shinglefold.contracts.engine import Capabilities, Engine
 
 
+class Changed:
+    """A real engine of which a subclass changes some methods."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+
 class Tapped:
     """Passes everything on to a real engine and keeps the calls; ``before`` is run ahead of each search.
 

@@ -88,7 +88,6 @@ def documents(made: list[Spec]) -> list[JSON]:
 
 
 def properties() -> JSON:
-    """Their mappings."""
     made = mappings(SCHEME)
     made["properties"] |= {
         "number": {"type": "integer"},

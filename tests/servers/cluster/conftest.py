@@ -87,6 +87,10 @@ class Mishap:
         self._threads.append(threading.Thread(target=self._kill, args=(pause,)))
         self._threads[-1].start()
 
+    def check_it_happened(self) -> None:
+        assert self.happened.is_set()
+        self.over()
+
     def over(self) -> None:
         """Wait until the node has been killed and started; a test that ends before leaves an index to a node
         that is about to be killed."""

@@ -26,8 +26,7 @@ PRIMARY = pytest.param("primary", marks=pytest.mark.every_cluster)
 def test_while_documents_are_indexed(mishap, index, pipeline, documents, sound, role):
     disturbed = mishap(role, index)
     summary = index_documents(disturbed.at("bulk"), index, documents, pipeline, workers=1, backoff=LONG)
-    assert disturbed.happened.is_set()
-    disturbed.over()
+    disturbed.check_it_happened()
     assert (summary.read, summary.indexed, summary.failed, summary.stopped) == (len(documents),) * 2 + (0, "")
     sound(index)
 
@@ -36,8 +35,7 @@ def test_while_documents_are_indexed(mishap, index, pipeline, documents, sound, 
 def test_while_an_index_is_backfilled(mishap, unsigned, pipeline, documents, sound, role):
     disturbed = mishap(role, unsigned)
     summary = backfill(disturbed.at("bulk"), unsigned, pipeline, BackfillOptions(workers=1, backoff=LONG))
-    assert disturbed.happened.is_set()
-    disturbed.over()
+    disturbed.check_it_happened()
     assert (summary.stopped, summary.remaining, summary.counts.failed) == ("", 0, 0)
     assert adds_up(summary.counts)
     sound(unsigned)
@@ -46,8 +44,7 @@ def test_while_an_index_is_backfilled(mishap, unsigned, pipeline, documents, sou
 def test_while_letters_are_tried_again(mishap, index, pipeline, documents, letters, sound):
     disturbed = mishap("primary", index)
     summary = retry(disturbed.at("bulk"), index, letters, pipeline, workers=1, backoff=LONG)
-    assert disturbed.happened.is_set()
-    disturbed.over()
+    disturbed.check_it_happened()
     assert (summary.read, summary.indexed, summary.failed, summary.stopped) == (len(documents),) * 2 + (0, "")
     assert not letters.exists()
     sound(index)
@@ -83,8 +80,7 @@ def test_while_a_cursor_walks_that_wants_whole_answers(mishap, index, copies, sc
             continue
         shown += [hit["_id"] for hit in answer["hits"]["hits"]]
         cursor = answer["dedup"]["cursor"] or False
-    assert disturbed.happened.is_set()
-    disturbed.over()
+    disturbed.check_it_happened()
     assert shown == copies
 
 
@@ -100,6 +96,5 @@ def test_while_a_cursor_walks_that_takes_what_it_gets(mishap, index, copies, sch
             # What is missing or not folded is said on the page itself; until then all is there, in order.
             assert partial or shown == copies[: len(shown)]
         assert partial or shown == copies
-    assert disturbed.happened.is_set()
-    disturbed.over()
+    disturbed.check_it_happened()
     assert len(shown) == len(set(shown))

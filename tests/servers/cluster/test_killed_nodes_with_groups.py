@@ -68,8 +68,7 @@ def test_numbers_agree_when_a_node_is_killed_while_they_are_given_and_made_anew(
     engine = disturbed.at("msearch", 1)
     numbers = Numbering(engine, grouped, recipe, canonicalizer=pipeline.tools.canonicalizer)
     summary = index_documents(engine, grouped, twice, pipeline, workers=1, backoff=LONG, groups=numbers)
-    disturbed.over()
-    assert disturbed.happened.is_set()
+    disturbed.check_it_happened()
     assert (summary.indexed, summary.failed, summary.stopped) == (len(twice), 0, "")
     led(grouped)
     # Somebody's numbers are wrong now.
@@ -78,19 +77,16 @@ def test_numbers_agree_when_a_node_is_killed_while_they_are_given_and_made_anew(
     assert not admin.bulk(changes[::3]).failures
     disturbed = mishap("primary", grouped, stays=True)
     made = regroup(disturbed.at("search", 5), grouped, RegroupOptions(backoff=LONG))
-    disturbed.over()
-    assert disturbed.happened.is_set()
+    disturbed.check_it_happened()
     counts = made.counts
     assert (counts.read, counts.failed, counts.without_fingerprint, made.stopped) == (len(twice), 0, 0, "")
     led(grouped)
     # What reads all begins anew where a node takes a point in time with it.
     disturbed = mishap("primary", grouped, stays=True)
     report = make_report(disturbed.at("search", 3), grouped)
-    disturbed.over()
-    assert disturbed.happened.is_set()
+    disturbed.check_it_happened()
     assert report.to_json()["documents"] == len(twice)
     disturbed = mishap("primary", grouped, stays=True)
     found = diagnose(disturbed.at("search", 3), grouped, pipeline, DoctorOptions(workers=1))
-    disturbed.over()
-    assert disturbed.happened.is_set()
+    disturbed.check_it_happened()
     assert (found.findings, found.ungrouped) == ({"sound": len(twice)}, 0)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
+from support.servers.admin import until
 from support.servers.cluster import Cluster
-from support.servers.waiting import until
 from support.ways import WAYS
 
 from shinglefold.contracts.engine import Engine

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from support import drop_in
 from support.clients import plain
 from support.drop_in import BRIDGE, FIELD, FOLDED, MAPPINGS, OTHER, TEXT, search, signed, unasked
 
@@ -20,35 +21,9 @@ def test_a_folded_client_is_an_instance_of_the_clients_class(kit):
         fold("http://localhost:9200")
 
 
-SEARCHES = {
-    "folded": ({"ext": {"dedup": {}}}, True),
-    "options": ({"ext": {"dedup": {"representative": "longest", "members": 1}}}, True),
-    "cursor": ({"ext": {"dedup": {"cursor": True}}}, True),
-    "all counted": ({"ext": {"dedup": {}}, "track_total_hits": True, "from": 1}, True),
-    "no ext": ({}, False),
-    "false": ({"ext": {"dedup": False}}, False),
-    "fold false": ({"ext": {"dedup": {"fold": False}}}, False),
-    "own collapse": ({"collapse": {"field": "host"}}, False),
-}
-
-
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("name", drop_in.SEARCHES)
 def test_searches_are_those_of_an_open_index_or_the_engines_own(kit, name):
-    more, folds = SEARCHES[name]
-    body = {**BRIDGE, **more}
-    if name == "own collapse":
-        body["collapse"] = {"field": "views"}
-    found = search(kit.client, kit.names.read, body)
-    if folds:
-        expected = plain(kit.sites[kit.names.read].search(body))
-        for page in (found, expected):
-            page["dedup"].pop("cursor", None)
-        assert found == expected
-        assert found["dedup"]["mode"] == "window"
-    else:
-        body.pop("ext", None)
-        assert found == search(kit.plain, kit.names.read, body)
-        assert "dedup" not in found
+    drop_in.check_a_search(kit, name)
 
 
 def test_parameters_of_the_address_hold(kit):
@@ -185,17 +160,9 @@ def test_what_cannot_be_folded_is_told_or_raised(kit):
 
 
 def test_errors_are_the_clients_own(kit):
-    for body in (BRIDGE, FOLDED):
-        with pytest.raises(kit.errors.missing):
-            kit.client.search(index="shinglefold-absent", body=body)
-        with pytest.raises(kit.errors.broken):
-            kit.client.search(index=kit.names.read, body={**body, "query": {"nonsense": {}}})
+    drop_in.check_errors(kit)
     with pytest.raises(kit.errors.missing):
         kit.client.get(index=kit.names.written, id=kit.of("absent"))
-    with pytest.raises(kit.errors.missing):
-        kit.client.update(index=kit.names.written, id=kit.of("absent"), body={"doc": {"title": TEXT}})
-    with pytest.raises(kit.errors.broken):
-        kit.client.index(index=kit.names.written, id=kit.of("odd"), body={"title": TEXT, "views": "many"})
     with pytest.raises(kit.errors.broken, match="metadata field"):
         kit.client.index(index=kit.names.written, id=kit.of("odd"), body={"title": TEXT, "_id": "odd"})
     if kit.product == "opensearch":
@@ -209,22 +176,8 @@ def test_errors_are_the_clients_own(kit):
 
 
 def test_several_searches_at_once(kit):
+    drop_in.check_several_searches(kit)
     names = kit.names
-    lines = [
-        {"index": names.read}, FOLDED,
-        {"index": names.read}, BRIDGE,
-        {"index": names.bare}, BRIDGE,
-        {"index": "shinglefold-absent"}, FOLDED,
-        {"index": names.read}, {**FOLDED, "sort": ["absent"]},
-        {"index": [names.read]}, {**FOLDED, "size": 1},
-    ]  # fmt: skip
-    found = plain(kit.client.msearch(**kit.lines("searches", lines)))["responses"]
-    site = kit.sites[names.read]
-    assert {**plain(site.search(FOLDED)), "status": 200} == found[0]
-    assert {**plain(site.search({**FOLDED, "size": 1})), "status": 200} == found[5]
-    bare = [{key: value for key, value in line.items() if key != "ext"} for line in lines]
-    assert plain(kit.plain.msearch(**kit.lines("searches", bare)))["responses"][1:5] == found[1:5]
-    assert [one.get("status") for one in found] == [200, 200, 200, 404, 400, 200]
     # Where none is folded, a filter holds.
     several = [{"index": names.read}, BRIDGE, {"index": names.read}, {**BRIDGE, "ext": {"dedup": False}}]
     found = plain(kit.client.msearch(**kit.lines("searches", several), filter_path="responses.hits.hits._id"))

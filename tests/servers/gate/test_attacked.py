@@ -1,12 +1,12 @@
 """What a gate meets on a server beside other gates: routing, blocks, deletions, pipelines, long waits."""
 
-import random
 import threading
 import time
 import uuid
 from dataclasses import replace
 
 import pytest
+from support.gate.moved import text_of as _text
 
 from shinglefold.errors import ConfigError, EngineError, IndexReadOnly, Refused, UnsupportedQuery
 from shinglefold.grouping import Gate, Policy
@@ -51,12 +51,6 @@ def stored(engine, index, pipeline):
         engine.refresh(index)
 
     return store
-
-
-def _text(kind, edits=0):
-    chance = random.Random(kind)
-    words = [f"w{chance.randrange(10**6)}" for _ in range(120)]
-    return " ".join([f"edit{edits}x{at}" if at < edits else word for at, word in enumerate(words)])
 
 
 def test_documents_stored_under_a_routing_are_seen(opened, stored):

@@ -1,10 +1,10 @@
 """Gates of different policies before one index, and what they let in at the same moment."""
 
-import random
 from dataclasses import replace
 
 import pytest
 from support.gate.moved import moved_words
+from support.gate.moved import text_of as _text
 
 from shinglefold.errors import ConfigError, Refused
 from shinglefold.grouping import Gate, Policy
@@ -27,12 +27,6 @@ _FIELDS = {
 def index(gated):
     with gated(_FIELDS, refresh_interval="-1") as name:
         yield name
-
-
-def _text(kind, edits=0, words=120):
-    chance = random.Random(kind)
-    made = [f"w{chance.randrange(10**6)}" for _ in range(words)]
-    return " ".join([f"edit{edits}x{at}" if at < edits else word for at, word in enumerate(made)])
 
 
 @pytest.mark.parametrize(

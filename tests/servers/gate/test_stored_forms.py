@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from support.maintenance import put
 from support.servers.admin import ask, ingest_processors
 
 from shinglefold.errors import EngineError
@@ -31,8 +32,7 @@ def test_who_leads_from_now_on_keeps_its_fingerprint_and_all_else(
         settings = {"default_pipeline": request.getfixturevalue("ingest_pipeline")(processor)}
     with gated(SEEN, **settings) as index:
         by_hand = {"_op_type": "update", "_index": index, "_id": "old", "doc": {"seen": "by hand"}}
-        store = {"_index": index, "_id": "old", "_source": source}
-        assert not engine.bulk([store]).failures
+        put(engine, index, {"old": source})
         assert not engine.bulk([by_hand]).failures
         engine.refresh(index)
         with Gate(engine, index, Policy("tag"), pipeline=pipeline) as gate:

@@ -6,6 +6,7 @@ from urllib.error import HTTPError
 
 import pytest
 from support.gate.crashes import make_pipeline
+from support.maintenance import put
 
 from shinglefold.errors import ConfigError
 from shinglefold.grouping import Gate, Policy
@@ -40,8 +41,7 @@ def piped(request, engine, server, new_index, gate_pipeline) -> Iterator[str]:
     made = recipe_mappings(replace(gate_pipeline.recipe(), groups=True))
     made["properties"] |= {"visible": {"type": "boolean"}, "body": {"type": "text"}}
     index = new_index(made, {"number_of_shards": 2, "search.default_pipeline": name})
-    engine.bulk({"_index": index, "_id": f"d{at}", "_source": _document(at)} for at in range(COUNT))
-    engine.refresh(index)
+    put(engine, index, {f"d{at}": _document(at) for at in range(COUNT)})
     yield index
     if engine.index_exists(intents_name(index)):
         engine.delete_index(intents_name(index))
@@ -119,8 +119,7 @@ def plain_index(engine, server, gate_pipeline):
         for at in range(30)
     ]
     signed = [one.document for one in gate_pipeline.run(documents)]
-    engine.bulk({"_index": index, "_id": str(one["number"]), "_source": one} for one in signed)
-    engine.refresh(index)
+    put(engine, index, {str(one["number"]): one for one in signed})
     yield index
     engine.delete_index(index)
 

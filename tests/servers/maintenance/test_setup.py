@@ -12,6 +12,7 @@ import pytest
 from support.clients import a_client
 from support.maintenance import FIELDS, mapped, pages, store
 from support.servers.admin import ask
+from support.taps import Changed
 
 import shinglefold
 from shinglefold import fold
@@ -373,14 +374,12 @@ def everything(engine, index):
     return engine.search(index, {"query": {"match_all": {}}, "size": 1000})["hits"]["hits"]
 
 
-class Racing:
+class Racing(Changed):
     """An engine beside which another writer changes five documents of each bulk request just before it."""
 
     def __init__(self, engine, index):
-        self.engine, self.index, self.raced = engine, index, set()
-
-    def __getattr__(self, name):
-        return getattr(self.engine, name)
+        super().__init__(engine)
+        self.index, self.raced = index, set()
 
     def bulk(self, actions):
         actions = list(actions)

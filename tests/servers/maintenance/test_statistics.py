@@ -15,7 +15,6 @@ pytestmark = pytest.mark.newest
 
 @pytest.fixture
 def filled(engine, name, pipeline) -> str:
-    """An index of twenty pages and one too short to sign."""
     short = {"_id": "short", "title": "Да", "body": "нет"}
     assert index_documents(engine, name, [*pages(20), short], pipeline, workers=1).indexed == 21
     return name

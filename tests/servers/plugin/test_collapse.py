@@ -16,6 +16,7 @@ from support.collapse_cases import (
     documents,
     text_of,
 )
+from support.maintenance import put
 from support.plugin_trials import comparable
 
 from shinglefold.contracts.engine import JSON
@@ -63,9 +64,8 @@ def collapsed(request, engine, scheme, canonicalizer) -> Iterator[str]:
     stored += [{"price": number, "place": number + 5, "title": "water"} for number in range(4)]
     for name in (index, f"{index}-more"):
         engine.create_index(name, made, {"number_of_shards": request.param, "number_of_replicas": 0})
-        actions = [{"_index": name, "_id": str(at), "_source": one} for at, one in enumerate(stored)]
-        engine.bulk(actions[: 9 if name.endswith("more") else None])
-        engine.refresh(name)
+        some = stored[: 9 if name.endswith("more") else None]
+        put(engine, name, {str(at): one for at, one in enumerate(some)})
     yield index if request.param == 1 else f"{index},{index}-more"
     engine.delete_index(index)
     engine.delete_index(f"{index}-more")

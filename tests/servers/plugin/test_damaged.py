@@ -105,6 +105,7 @@ def test_each_kind_counts_as_in_python(server, engine, shards):
     try:
         for kind, change in CHANGES.items():
             stored = _changed(change)
+            # Some of them the index refuses.
             engine.bulk({"_index": name, "_id": str(one["number"]), "_source": one} for one in stored)
             engine.refresh(name)
             # Nine bodies and four options: in turn each kind meets all of them.

@@ -7,6 +7,7 @@ from urllib.error import HTTPError
 import pytest
 from support.golden.plugin_vectors import DATES
 from support.hits import SCHEME, fingerprint_of
+from support.maintenance import put
 from support.plugin_trials import by_plugin, comparable
 from support.random_pages import spec_of
 from support.trials import properties as trial_properties
@@ -96,11 +97,7 @@ def typed(engine: Engine) -> Iterator[dict[int, str]]:
     names = {shards: f"shinglefold-test-types-{shards}" for shards in SHARDS}
     for shards, name in names.items():
         engine.create_index(name, made, {"number_of_shards": shards, "number_of_replicas": 0})
-        done = engine.bulk(
-            {"_index": name, "_id": str(one["number"]), "_source": one} for one in _documents()
-        )
-        assert not done.failures
-        engine.refresh(name)
+        put(engine, name, {str(one["number"]): one for one in _documents()})
     yield names
     for name in names.values():
         engine.delete_index(name)

@@ -5,7 +5,7 @@ from contextlib import ExitStack, closing
 from typing import Any, NamedTuple
 
 import pytest
-from support.maintenance import FIELDS, pages
+from support.maintenance import PROPERTIES, copies
 from support.servers.apart import Apart
 from support.servers.kinds import kind
 from support.servers.local import LocalServer
@@ -21,7 +21,6 @@ from shinglefold.rerank import FoldedSearch
 
 _PUBLIC = ["public-*"]
 INDEX = "public-pages"
-PROPERTIES = {**FIELDS, "id": {"type": "keyword"}, "open": {"type": "boolean"}}
 SETTINGS = {"number_of_shards": 3, "number_of_replicas": 0}
 ADMIN = User("chief", "Vrai-mot-de-passe-1", "all")
 READER = User("reader", "Vrai-mot-de-passe-2", "reads_public")
@@ -89,7 +88,6 @@ def secured(apart: Apart) -> LocalServer:
 
 @pytest.fixture
 def connection(secured: LocalServer) -> Callable[..., Connection]:
-    """Make the connection of a user."""
 
     def make(user: User, /, **more: Any) -> Connection:
         made = secured.certificates
@@ -112,7 +110,6 @@ def engine_of(connection) -> Iterator[Callable[..., Engine]]:
 
 @pytest.fixture
 def users() -> dict[str, User]:
-    """The users by name."""
     return {user.name: user for user in USERS}
 
 
@@ -158,12 +155,3 @@ def grouped(connection, engine_of) -> str:
             assert index.index(copies()).indexed == len(copies())
         admin.refresh(name)
     return name
-
-
-def copies() -> list[dict[str, Any]]:
-    """Three copies of each of twenty pages; one or two of the three are open."""
-    return [
-        {**page, "id": f"{page['id']}-{copy}", "open": (number + copy) % 2 == 0}
-        for number, page in enumerate(pages(20))
-        for copy in range(3)
-    ]

@@ -3,10 +3,11 @@
 import json
 
 import pytest
+from support.maintenance import check_a_backfill_is_refused
 
-from shinglefold.errors import ConfigError, InputError, PermissionDenied
+from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest import Pipeline, default_definition, index_documents
-from shinglefold.maintenance import BackfillOptions, backfill, diagnose
+from shinglefold.maintenance import diagnose
 from shinglefold.model.recipe import with_passages
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.matching import MatchOptions, MatchSearch
@@ -117,22 +118,7 @@ def test_a_cursor_of_somebody_else_shows_no_more(engine_of, users, site, scheme)
 def test_a_backfill_by_who_sees_a_part_changes_nothing_and_says_why(
     engine_of, users, site, scheme, pipeline, name
 ):
-    index = f"public-{name}"
-    body = {hit["_id"]: {**hit["_source"], "_dedup": None} for hit in visible(site.engine).values()}
-    if site.engine.index_exists(index):
-        site.engine.delete_index(index)
-    site.engine.create_index(index, site.engine.mappings(INDEX), {})
-    site.engine.bulk({"_index": index, "_id": id_, "_source": source} for id_, source in body.items())
-    site.engine.refresh(index)
-    before = site.engine.search(index, {"size": 1000})["hits"]["hits"]
-    told = ""
-    try:
-        told = backfill(engine_of(users[name]), index, pipeline, BackfillOptions(workers=1)).stopped
-    except PermissionDenied as error:
-        told = str(error)
-    assert "document- or field-level security" in told
-    assert site.engine.search(index, {"size": 1000})["hits"]["hits"] == before
-    site.engine.delete_index(index)
+    check_a_backfill_is_refused(site.engine, engine_of(users[name]), INDEX, f"public-{name}", pipeline)
 
 
 def test_a_doctor_who_sees_some_documents_examines_those(engine_of, users, site, pipeline):

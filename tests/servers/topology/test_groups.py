@@ -54,7 +54,6 @@ def filled(topology: str, engine: Engine, server: Server) -> Iterator[Place]:
 
 @pytest.fixture(params=LAYOUTS)
 def place(request, engine, server) -> Iterator[Place]:
-    """A place of a test that writes."""
     with filled(request.param, engine, server) as found:
         yield found
 
@@ -67,7 +66,6 @@ def grouped(request, engine, server) -> Iterator[Place]:
 
 
 def numbers(place: Place) -> list[int]:
-    """The group of each page."""
     place.engine.refresh(place.target)
     hits = place.engine.search(place.target, {**WHOLE, "size": COUNT})["hits"]["hits"]
     found = {place.number(hit): hit["_source"]["_dedup"]["group"] for hit in hits}

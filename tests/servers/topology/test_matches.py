@@ -55,7 +55,6 @@ def place(request, engine, server, documents, mapped) -> Iterator[Place]:
 
 @pytest.fixture(params=LAYOUTS)
 def changing(request, engine, server, documents, mapped) -> Iterator[Place]:
-    """A place of a test that writes."""
     with laid_out(request.param, engine, server, documents, mapped) as found:
         yield found
 

@@ -1,6 +1,5 @@
 """Shards with copies on other nodes: which copy answers makes no difference to pages, cursors and scans."""
 
-import random
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -18,14 +17,6 @@ from shinglefold.maintenance.scan import Scan
 TRIALS, WALKS = 60, 10
 COUNT = 600
 ALONE = BackfillOptions(workers=1)
-
-
-@pytest.fixture
-def first() -> int:
-    """The first of a row of seeds; it is printed."""
-    seed = random.SystemRandom().randrange(10**9)
-    print("seeds from", seed)
-    return seed
 
 
 @pytest.fixture

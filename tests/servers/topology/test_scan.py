@@ -28,7 +28,6 @@ def place(request, engine, server):
 
 @pytest.fixture(params=NAMES)
 def changing(request, engine, server):
-    """A place that others write to."""
     with laid_out(request.param, engine, server, ranked(pages(COUNT)), {"properties": FIELDS}) as laid:
         yield laid
 

@@ -2,8 +2,7 @@
 
 import pytest
 from support.hits import SCHEME, Spec, fingerprint_of
-from support.servers.admin import ask
-from support.servers.contexts import left_open, open_contexts
+from support.servers.admin import ask, left_open, open_contexts
 from support.topologies import laid_out
 
 from shinglefold.errors import ConfigError, EngineError, UnsupportedQuery
@@ -15,7 +14,6 @@ COUNT = 60
 
 
 def documents(texts=20, count=COUNT):
-    """Documents of some texts by turns."""
     stored = [fingerprint_of(Spec(original=number)).to_field() for number in range(texts)]
     return [{"number": number, "_dedup": stored[number % texts]} for number in range(count)]
 

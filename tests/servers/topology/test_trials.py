@@ -1,7 +1,5 @@
 """Random searches on every layout: pages and cursors show what folding the complete list shows."""
 
-import random
-
 import pytest
 from support.hits import split
 from support.servers.lines import line
@@ -12,14 +10,6 @@ from shinglefold.engines.embedded import EmbeddedEngine
 
 #: On each layout of each server; every run has other seeds.
 TRIALS, WALKS = 15, 4
-
-
-@pytest.fixture
-def first() -> int:
-    """The first of a row of seeds; it is printed."""
-    seed = random.SystemRandom().randrange(10**9)
-    print("seeds from", seed)
-    return seed
 
 
 @pytest.mark.parametrize("topology", NAMES)

@@ -19,7 +19,6 @@ from support.servers.server import Given
 
 
 def main() -> int:
-    """Throw everything, and tell how it went."""
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
     parser.add_argument("--texts", type=int, default=1_000_000)
     parser.add_argument("--inputs", type=int, default=100_000)

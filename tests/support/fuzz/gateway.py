@@ -48,7 +48,6 @@ class GatewayTarget:
             victim.start()
 
     def throw(self, chance: random.Random) -> None:
-        """Send one hostile request, and check what comes back."""
         kind = chance.choice(list(KINDS))
         sent = KINDS[kind](chance)
         data = sent.data.replace(b"INDEX", self._index)

@@ -99,7 +99,6 @@ class Targets:
 
     @classmethod
     def make(cls, folder: Path) -> "Targets":
-        """Return the targets, with an index of a few pages."""
         pipeline = Pipeline.from_json(default_definition())
         engine = EmbeddedEngine(folder / "engine", pipeline.tools.canonicalizer)
         lines = [json.loads(line) for line in LINES.splitlines()]
@@ -111,7 +110,6 @@ class Targets:
         return cls(folder, pipeline, search, first["dedup"]["cursor"])
 
     def all(self) -> Mapping[str, Target]:
-        """Return the targets by name."""
         return {
             "jsonl": lambda chance: self._read("pages.jsonl", LINES, chance),
             "csv": lambda chance: self._read("pages.csv", CSV, chance),

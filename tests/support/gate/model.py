@@ -8,6 +8,7 @@ from typing import Any
 from support.gate.store import FORMS, LATE, WAKES, Letters, Relation, Store, napped_on, woke
 
 from shinglefold.contracts.engine import WriteResult
+from shinglefold.grouping.gate.group_commit import DecisionJob, WaitingCaller
 from shinglefold.grouping.gate.protocol.decide import DecisionContext
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.intents import WRITERS
@@ -50,7 +51,6 @@ class Newcomer:
         return verdicts
 
     def members(self, relation: Relation) -> list[Member]:
-        """Return its documents as members."""
         return [
             Member(
                 id_,
@@ -64,7 +64,6 @@ class Newcomer:
         ]
 
     def context(self, policy: Policy, relation: Relation, register: SharedRegister) -> DecisionContext:
-        """Return the context of its decisions."""
         return DecisionContext(
             policy,
             Letters(relation),
@@ -74,6 +73,16 @@ class Newcomer:
             max_wait=10**9,
             first_reads=1,
             retry=self.retry,
+        )
+
+    def job(self, policy: Policy, relation: Relation, callers: list[WaitingCaller]) -> DecisionJob:
+        return DecisionJob(
+            callers,
+            self.context(policy, relation, self.register()),
+            batches=lambda documents: [list(documents)],
+            member=lambda member: member,
+            describe=lambda verdict: verdict,
+            shared=True,
         )
 
     def register(self) -> SharedRegister:
@@ -304,19 +313,10 @@ def run_alone(
             request = steps.send(answer)
         except StopIteration as end:
             return store, end.value
-        if isinstance(request, Write):
-            answer = []
-            for action in request.actions:
-                store, written = store.run(action)
-                answer.append(written)
-        elif isinstance(request, Refresh):
-            store, answer = store.refreshed(), None
-        else:
-            answer = None if isinstance(request, Pause) else store.answer(request, relation)
+        store, answer = store.answered(request, relation)
 
 
 def accepted(store: Store) -> dict[str, Any]:
-    """Return the documents that were accepted."""
     return {
         id_: source for id_, (_, source) in store.there("documents").items() if FORMS.pending(source) is None
     }

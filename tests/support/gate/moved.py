@@ -22,3 +22,10 @@ def replaced_words(words: int = 160, gone: int = 39, seed: int = 0) -> tuple[str
     one = [chance.choice(_WORDS) for _ in range(words)]
     other = [f"other{at}" if at < gone else word for at, word in enumerate(one)]
     return " ".join(one), " ".join(other)
+
+
+def text_of(kind: object, edits: int = 0, words: int = 120) -> str:
+    """Return the text of a class, with its first words replaced by others."""
+    chance = random.Random(kind)  # type: ignore[arg-type]
+    made = [f"w{chance.randrange(10**6)}" for _ in range(words)]
+    return " ".join(f"edit{edits}x{at}" if at < edits else word for at, word in enumerate(made))

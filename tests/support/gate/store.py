@@ -20,12 +20,15 @@ from shinglefold.grouping.gate.protocol.member import (
     GateFields,
     Member,
     Now,
+    Pause,
     Put,
     ReadDocuments,
+    Refresh,
     Request,
     SearchHits,
     Similarity,
     Update,
+    Write,
 )
 
 FORMS = GateFields("_dedup")
@@ -145,6 +148,20 @@ class Store:
 
     def refreshed(self) -> "Store":
         return replace(self, seen_documents=self.documents)
+
+    def answered(self, request: Request, relation: Relation) -> tuple["Store", Any]:
+        """Return the store after a request of a writer that is alone, and the answer."""
+        if isinstance(request, Refresh):
+            return self.refreshed(), None
+        if isinstance(request, Pause):
+            return self, None
+        if not isinstance(request, Write):
+            return self, self.answer(request, relation)
+        store, written = self, []
+        for action in request.actions:
+            store, one = store.run(action)
+            written.append(one)
+        return store, written
 
     def answer(self, request: Request, relation: Relation) -> Any:
         if isinstance(request, Now):

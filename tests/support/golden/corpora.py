@@ -20,7 +20,6 @@ _START = "import sys; from shinglefold.cli.main import main; sys.exit(main())"
 
 
 def file_of(folder: Path, corpus: str) -> Path:
-    """Return the file of a corpus."""
     return folder / f"{corpus}.jsonl.gz"
 
 

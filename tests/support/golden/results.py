@@ -34,7 +34,6 @@ KINDS: Mapping[str, Callable[[Path, str], Any]] = MappingProxyType(
 
 
 def recorded(kind: str) -> _Results:
-    """Return the results on record by corpus."""
     results: _Results = json.loads((RECORDS / f"{kind}.json").read_text("utf-8"))
     return results
 

@@ -35,7 +35,6 @@ class Mutant:
 
     @property
     def source(self) -> str:
-        """The file as it is."""
         return _text(self.path)
 
     def mutated(self) -> str | None:
@@ -88,7 +87,6 @@ def _lot(name: str) -> str:
 
 
 def count_places(package: str) -> int:
-    """Return how many places of a package can be changed."""
     return len(_places(package))
 
 

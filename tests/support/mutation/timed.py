@@ -13,7 +13,6 @@ _KEPT = pytest.StashKey[dict[str, float]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin with nothing."""
     config.stash[_KEPT] = defaultdict(float)
 
 
@@ -26,7 +25,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> object:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the seconds of what passed."""
     kept = session.config.stash[_KEPT].items()
     passed = {test: seconds for test, seconds in kept if seconds < float("inf")}
     Path(os.environ[FILE]).write_text(json.dumps(passed, indent=1), "utf-8")

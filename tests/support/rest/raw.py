@@ -30,7 +30,6 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        """The body's JSON."""
         return json.loads(self.text)
 
 
@@ -57,7 +56,6 @@ class Request:
         return Request(self.method, target, body, self.headers, self.sent)
 
     def payload(self) -> bytes | None:
-        """Return the bytes of the body."""
         if self.body is None or isinstance(self.body, bytes):
             return self.body
         if isinstance(self.body, str):
@@ -107,7 +105,6 @@ class Connection:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self, request: Request) -> Answer:
-        """Send a request and return its answer."""
         head, *rest = request.parts(self.host)
         if request.sent == "expect":
             self._socket.sendall(head)
@@ -127,11 +124,9 @@ class Connection:
         return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, body)
 
     def send(self, data: bytes) -> None:
-        """Send bytes as they are."""
         self._socket.sendall(data)
 
     def close(self) -> None:
-        """Close it."""
         self._socket.close()
 
     def __enter__(self) -> "Connection":

@@ -18,12 +18,10 @@ ALL: Any = {"query": {"match_all": {}}, "sort": ["number"], "size": 2}
 
 
 def get(target: str, body: Any = None, **more: Any) -> Request:
-    """Return a GET."""
     return Request("GET", target, body, **more)
 
 
 def post(target: str, body: Any = None, **more: Any) -> Request:
-    """Return a POST."""
     return Request("POST", target, body, **more)
 
 

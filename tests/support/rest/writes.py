@@ -14,12 +14,10 @@ PAGE: Any = {"title": "Ferry", "body": TEXT, "number": 1}
 
 
 def put(target: str, body: Any = None, **more: Any) -> Request:
-    """Return a PUT."""
     return Request("PUT", target, body, **more)
 
 
 def delete(target: str, body: Any = None) -> Request:
-    """Return a DELETE."""
     return Request("DELETE", target, body)
 
 

@@ -6,12 +6,12 @@
 import sys
 from pathlib import Path
 
+from support.servers.admin import answers
 from support.servers.choose import client_fits
 from support.servers.generations import client_folder
 from support.servers.kinds import Unavailable, all_kinds, kind
 from support.servers.local import LocalServer
 from support.servers.places import cache
-from support.servers.waiting import answers
 
 _PORT = 9200
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from support.servers.admin import until
 from support.servers.kinds import Kind
 from support.servers.local import LocalServer, free_port
-from support.servers.waiting import until
 
 _NODES = 3
 
@@ -30,12 +30,10 @@ class Cluster:
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """The addresses of all nodes."""
         return tuple(node.url for node in self.nodes)
 
     @property
     def url(self) -> str:
-        """The address of one node."""
         return self.nodes[0].url
 
     def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
@@ -52,7 +50,6 @@ class Cluster:
         return self._named(state["nodes"][state[elected]]["name"])
 
     def primary(self, index: str, shard: int = 0) -> LocalServer:
-        """Return the node that has the primary of a shard."""
         state = self.ask("GET", f"/_cluster/state/routing_table,nodes/{index}")
         copies = state["routing_table"]["indices"][index]["shards"][str(shard)]
         (node,) = (copy["node"] for copy in copies if copy["primary"])

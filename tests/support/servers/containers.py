@@ -3,9 +3,8 @@
 from typing import Any
 
 from docker.errors import DockerException
-from support.servers.admin import ask
+from support.servers.admin import answers, ask, until
 from support.servers.kinds import Kind
-from support.servers.waiting import answers, until
 from testcontainers.core.container import DockerContainer
 
 from docker import DockerClient
@@ -44,15 +43,12 @@ class ContainerServer:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
         return f"http://{self._container.get_container_host_ip()}:{self._container.get_exposed_port(_PORT)}"
 
     def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """Ask it past all clients."""
         return ask(self.url, method, path, body)
 
     def stop(self) -> None:
-        """End and remove it."""
         self._container.stop()
 
 

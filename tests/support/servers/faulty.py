@@ -74,7 +74,6 @@ class Relay(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where it listens."""
         return f"http://127.0.0.1:{self.server_port}"
 
     def weather(self, seed: int, share: float, kinds: Sequence[Fault] = EVERYTHING) -> None:

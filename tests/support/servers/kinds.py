@@ -40,7 +40,6 @@ class Kind:
 
     @property
     def major(self) -> int:
-        """The major version."""
         return int(self.version.split(".")[0])
 
     @property
@@ -68,7 +67,6 @@ def usual_kinds() -> dict[str, Kind]:
 
 
 def kind(name: str) -> Kind:
-    """Return one server of the matrix."""
     known = all_kinds()
     if name not in known:
         raise Unavailable(f"no server {name!r} in the matrix; there are: {', '.join(known)}")

@@ -20,7 +20,6 @@ _TRIALS = re.compile(r"trials: (\d+) on ")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin with nothing to tell."""
     config.stash[LINES] = []
 
 
@@ -48,7 +47,6 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def tell(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print the lines."""
     if lines := config.stash[LINES]:
         terminalreporter.section("real servers")
         for line in lines:

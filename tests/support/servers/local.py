@@ -14,13 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from support.servers.admin import ask
+from support.servers.admin import answers, ask, until
 from support.servers.distribution import distribution
 from support.servers.java import java_home
 from support.servers.kinds import Kind
 from support.servers.places import cache, runs
 from support.servers.security import Certificates, Door, Security, certificates_in
-from support.servers.waiting import answers, until
 
 #: Servers refuse to run as root; every Unix has this user.
 _USER = "nobody"
@@ -77,18 +76,15 @@ class LocalServer:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
         return f"{'https' if self._security else 'http'}://127.0.0.1:{self._port}"
 
     @property
     def certificates(self) -> Certificates:
-        """Those of a secured server."""
         assert self._security is not None
         return certificates_in(self.folder / "config")
 
     @property
     def runs(self) -> bool:
-        """Whether its process is there."""
         return self._keeper is not None and self._keeper.poll() is None
 
     def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from support.servers.admin import until
 from support.servers.security import Door, User, certificates_in, distinguished, make_certificates
-from support.servers.waiting import until
 
 #: Users by name and password, or by the common name of the certificate they show.
 _AUTHENTICATION = {

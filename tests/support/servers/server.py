@@ -21,9 +21,7 @@ class Server(Protocol):
         ...
 
     @property
-    def url(self) -> str:
-        """Where it answers."""
-        ...
+    def url(self) -> str: ...
 
     def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """Ask it as its administrator, past all clients."""
