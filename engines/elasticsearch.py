@@ -131,9 +131,6 @@ class ElasticsearchEngine(_ElasticsearchRequests, AdminEngine):
     def _connect(self, connection: Connection) -> Elasticsearch:
         return Elasticsearch(**_client_options(connection))
 
-    def _bulk_once(self, body: bytes) -> Any:  # noqa: ANN401 - see the base
-        return self._client.options(max_retries=0).bulk(operations=(body,))
-
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:  # noqa: ANN401
         return self._client.indices.create(index=index, mappings=dict(mappings), settings=dict(settings))
 

@@ -5,7 +5,6 @@ Needs the extra ``opensearch``; without it the import raises ``MissingExtra``.
 
 import operator
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -28,7 +27,7 @@ except ModuleNotFoundError as _error:
 
 from shinglefold.contracts.engine import JSON, Capabilities
 from shinglefold.engines.http.admin import AdminEngine
-from shinglefold.engines.http.connection import Connection, WrappedClient
+from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.engine import AsyncHttpEngine
 from shinglefold.engines.http.errors import ClientErrors, is_broken_answer, not_json, refusal, unavailable
 from shinglefold.engines.http.product_detection import tls_context, version_for_all, without_redirects
@@ -172,13 +171,6 @@ class OpenSearchEngine(_OpenSearchRequests, AdminEngine):
 
     def _connect(self, connection: Connection) -> OpenSearch:
         return OpenSearch(**_client_options(connection, Urllib3AWSV4SignerAuth))
-
-    def _bulk_once(self, body: bytes) -> Any:  # noqa: ANN401 - see the base
-        if isinstance(self._client, WrappedClient):
-            return self._bulk_body(body)
-        transport = copy(self._client.transport)
-        transport.max_retries = 0
-        return transport.perform_request("POST", "/_bulk", body=body)
 
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:  # noqa: ANN401
         return self._client.indices.create(index=index, body={"mappings": mappings, "settings": settings})

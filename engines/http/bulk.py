@@ -1,13 +1,12 @@
 """Bulk requests through a client: retries while the server is busy, failures as values."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
-from shinglefold.contracts.engine import BulkFailure, BulkResult, VersionedDocument
+from shinglefold.contracts.engine import BulkFailure, BulkResult
 from shinglefold.documents import with_id
 from shinglefold.engines.http.errors import (
     BUSY,
@@ -21,9 +20,7 @@ from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.runtime.backoff import Backoff, never
 
 Action = Mapping[str, Any]
-_CONFLICT, _MISSING = 409, 404
-#: Index, id and routing of a document.
-Key = tuple[object, str, Any]
+_CONFLICT = 409
 #: Sends some actions, and yields for each whether it was done, and the answer.
 Helper = Callable[[Sequence[Action]], Iterator[tuple[bool, Mapping[str, Any]]]]
 
@@ -62,24 +59,16 @@ class Bulk:
         helper: raises ``EngineUnavailable`` if the server is busy or silent, ``Malformed`` if it refuses a
             request as a whole, and another ``EngineError`` if retries are useless.
         exists: returns whether an index exists; a server would create a missing one with guessed mappings.
-        are_as_made: reads documents of an index, and returns for each action whether its document is as the
-            action makes it.
-        unanswered: documents that were sent and may be stored, as the answer was lost. Kept by the caller,
-            because failed actions are often sent again with another call.
     """
 
     helper: Helper
     backoff: Backoff
     exists: Callable[[str], bool]
-    are_as_made: Callable[[str, Sequence[Action]], list[bool]]
-    unanswered: set[Key] = field(default_factory=set)
     _indexed: int = 0
     _written_over: int = 0
     _renamed: Counter[str] = field(default_factory=Counter)
     _failures: list[BulkFailure] = field(default_factory=list)
     _known: dict[str, bool] = field(default_factory=dict)
-    #: Refused actions that were sent before without an answer, with their items in the answer.
-    _conflicts: list[tuple[BulkFailure, Mapping[str, Any]]] = field(default_factory=list)
     _error: EngineError | None = None
 
     def run(self, actions: Iterable[Action]) -> BulkResult:
@@ -137,10 +126,6 @@ class Bulk:
         except EngineError as error:
             self._error = error
             busy += [self._not_sent(item, error) for item in items[done:]]
-            if isinstance(error, EngineUnavailable):
-                sent = (item.given for item in items[done:])
-                self.unanswered.update(key_of(action) for action in sent if action.get("_id") is not None)
-        self._read_conflicts()
         return busy
 
     def _record(self, item: _Item, ok: bool, answer: Mapping[str, Any]) -> list[_Busy]:
@@ -150,52 +135,21 @@ class Bulk:
             if (result := outcome.get("result")) == "noop" and was_dropped(answer):
                 self._failures.append(BulkFailure(item.given, DROPPED, DROPPED_REASON, dropped=True))
                 return []
+            self._indexed += 1
             if result == "updated" and verb == "index":
                 self._written_over += 1
-            self._count(item.given, outcome)
+            if (index := outcome.get("_index")) != item.sent["_index"]:
+                self._renamed[index] += 1
             return []
         failure = failed(item.given, answer)
         if failure.status in BUSY:
             return [(item, failure)]
         if failure.status == _CONFLICT and item.given.get("_id") is None:
             # Nobody else has this id: a request whose answer was lost stored the document.
-            self._count(item.given, next(iter(answer.values())))
-        elif failure.status in (_CONFLICT, _MISSING) and key_of(item.given) in self.unanswered:
-            self._conflicts.append((failure, next(iter(answer.values()))))
-        else:
-            self._failures.append(failure)
-            self.unanswered.discard(key_of(item.given))
+            self._indexed += 1
+            return []
+        self._failures.append(failure)
         return []
-
-    def _count(self, action: Action, outcome: Mapping[str, Any]) -> None:
-        """Count an action that was done, and forget that it may have been done before."""
-        self._indexed += 1
-        if (index := outcome.get("_index", action["_index"])) != action["_index"]:
-            self._renamed[index] += 1
-        if self.unanswered:
-            self.unanswered.discard(key_of(action))
-
-    def _read_conflicts(self) -> None:
-        """Count refused actions as done if they were, by an attempt whose answer was lost."""
-        by_index: dict[str, list[tuple[BulkFailure, Mapping[str, Any]]]] = {}
-        for failure, outcome in self._conflicts:
-            # The answer names the index behind an alias or a data stream.
-            by_index.setdefault(outcome.get("_index") or failure.action["_index"], []).append(
-                (failure, outcome)
-            )
-        self._conflicts = []
-        for index, refused in by_index.items():
-            try:
-                done = self.are_as_made(index, [failure.action for failure, _ in refused])
-            except EngineError as error:
-                self._failures += [_unknown(failure, f"can't be read: {error}") for failure, _ in refused]
-                continue
-            for (failure, outcome), was_done in zip(refused, done, strict=True):
-                if was_done:
-                    self._count(failure.action, outcome)
-                else:
-                    self._failures.append(_unknown(failure, "is not what was sent"))
-                    self.unanswered.discard(key_of(failure.action))
 
     def _halve(self, items: Sequence[_Item], error: Malformed) -> list[_Busy]:
         """Find the items for which a request was refused, by sending its halves."""
@@ -220,9 +174,10 @@ def chunks(actions: Iterable[Action]) -> Iterator[list[Action]]:
     So a retry can't overtake a later action on the same document.
     """
     chunk: list[Action] = []
-    seen: set[Key] = set()
+    seen: set[tuple[object, ...]] = set()
     for action in actions:
-        key = key_of(action)
+        routing = action.get("routing", action.get("_routing"))
+        key = (action.get("_index"), str(action.get("_id")), routing)
         if len(chunk) == CHUNK or (action.get("_id") is not None and key in seen):
             yield chunk
             chunk, seen = [], set()
@@ -230,37 +185,6 @@ def chunks(actions: Iterable[Action]) -> Iterator[list[Action]]:
         seen.add(key)
     if chunk:
         yield chunk
-
-
-def key_of(action: Action) -> Key:
-    """Return index, id and routing of the document of an action."""
-    return action.get("_index"), str(action.get("_id")), action.get("routing", action.get("_routing"))
-
-
-def is_as_made(action: Action, stored: VersionedDocument | None, dumps: Callable[[Any], Any]) -> bool:
-    """Return whether a document is what an action makes of it.
-
-    Args:
-        stored: the document; None if there is none.
-        dumps: writes JSON as the client does.
-    """
-    verb = action.get("_op_type", "index")
-    if stored is None or verb == "delete":
-        return stored is None and verb == "delete"
-    source = action.get("_source")
-    sent = json.loads(source if isinstance(source, str | bytes) else dumps(source))
-    # Python compares True with 1, and JSON does not.
-    return json.dumps(sent, sort_keys=True) == json.dumps(stored.source, sort_keys=True)
-
-
-def _unknown(failure: BulkFailure, why: str) -> BulkFailure:
-    """Return a failure that says that the action may have been done."""
-    action = failure.action
-    return replace(
-        failure,
-        reason=f"{failure.reason}. The answer to an earlier attempt was lost, and the document {why}, so it "
-        f"is unknown whether that attempt was done; compare GET {action['_index']}/_doc/{action['_id']}",
-    )
 
 
 def was_dropped(answer: Mapping[str, Any]) -> bool:

@@ -15,12 +15,9 @@ from shinglefold.contracts.engine import JSON, BulkResult, Parameters, Search, V
 from shinglefold.engines.http.bulk import (
     BYTES,
     Bulk,
-    Key,
     Malformed,
     bulk_bodies,
     bulk_results,
-    is_as_made,
-    key_of,
 )
 from shinglefold.engines.http.connection import Connection
 from shinglefold.engines.http.errors import MALFORMED, NoDocument
@@ -126,7 +123,6 @@ class HttpEngine(HttpRequests):
     ) -> None:
         super().__init__(connection, client=client)
         self._turns = FairSemaphore(connection.max_connections)
-        self._unanswered: set[Key] = set()
         self.backoff = backoff or replace(BACKOFF, retries=connection.retries)
 
     def __enter__(self) -> Self:
@@ -146,10 +142,6 @@ class HttpEngine(HttpRequests):
     @abstractmethod
     def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:  # noqa: ANN401
         """Create an index through the client, and return the answer."""
-
-    @abstractmethod
-    def _bulk_once(self, body: bytes) -> Any:  # noqa: ANN401 - the clients' own types
-        """Send the body of one bulk request without the client's own retries, which hide lost answers."""
 
     def create_index(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         """Create an index.
@@ -198,8 +190,7 @@ class HttpEngine(HttpRequests):
             EngineError: the server can't be reached or refuses us, and nothing was done yet.
         """
         self._check_open()
-        one = Bulk(self._send, self.backoff, self._takes_writes, self._are_as_made, self._unanswered)
-        return one.run(actions)
+        return Bulk(self._send, self.backoff, self._takes_writes).run(actions)
 
     @retry_when_busy
     def refresh(self, index: str) -> None:
@@ -306,18 +297,12 @@ class HttpEngine(HttpRequests):
             try:
                 for body, count in bulk_bodies(actions, BYTES, self.expand_action, self._dumps):
                     read = partial(bulk_results, count)
-                    yield from read_answer(self._bulk_once(body), self.who, ITEMS, read)
+                    yield from read_answer(self._bulk_body(body), self.who, ITEMS, read)
             except self.client_errors.raised as error:
                 translated = self.client_errors.translate(error, self.who)
                 if self.client_errors.status(error) in MALFORMED:
                     raise Malformed(400, str(translated)) from error
                 raise translated from error
-
-    def _are_as_made(self, index: str, actions: Sequence[Mapping[str, Any]]) -> list[bool]:
-        """Return for each bulk action whether its document is as the action makes it."""
-        keys = [key_of(action) for action in actions]
-        stored = self.read(index, [id_ for _, id_, _ in keys], (), [routing for *_, routing in keys])
-        return [is_as_made(*each, self._dumps) for each in zip(actions, stored, strict=True)]
 
     def _takes_writes(self, index: str) -> bool:
         """Return whether an index exists; if that can't be found out, the write reports it."""

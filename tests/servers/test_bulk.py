@@ -1,9 +1,7 @@
 """Bulk on a real server behind a relay that spoils requests: nothing is lost, nothing is written twice."""
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 
 import pytest
 from support.servers.faulty import BROKEN, CUT, HALF, LATE, LOST, Relay, relay
@@ -63,71 +61,6 @@ def test_documents_without_an_id_are_written_once_though_the_answer_was_lost(
     result = through.bulk({"_index": index, "_source": {"n": number}} for number in range(20))
     assert result.indexed == 20
     assert stored(engine, index) == list(range(20))
-
-
-LOSSES = [LOST, LATE, HALF, BROKEN]
-
-
-@pytest.mark.parametrize("form", [dict, json.dumps, lambda source: json.dumps(source).encode()])
-@pytest.mark.parametrize("fault", LOSSES)
-def test_documents_that_are_created_are_counted_though_the_answer_was_lost(
-    through, before, new_index, engine, fault, form
-):
-    index = new_index()
-    before.faults = [fault, fault]
-    created = documents(index, 20, _op_type="create")
-    actions = [{**action, "_source": form(action["_source"])} for action in created]
-    result = through.bulk(actions)
-    assert (result.indexed, result.failures) == (20, ())
-    assert stored(engine, index) == list(range(20))
-    again = through.bulk(actions)
-    assert (again.indexed, {failure.status for failure in again.failures}) == (0, {409})
-    assert not any("was lost" in failure.reason for failure in again.failures)
-
-
-@pytest.mark.parametrize("fault", LOSSES)
-def test_documents_of_others_are_never_counted_as_created(through, before, new_index, engine, fault):
-    index = new_index()
-    engine.bulk([{"_index": index, "_id": "3", "_source": {"n": 1003}}])
-    before.faults = [fault]
-    result = through.bulk(documents(index, 5, _op_type="create"))
-    (failure,) = result.failures
-    assert (result.indexed, failure.status, failure.action["_id"]) == (4, 409, "3")
-    assert "it is unknown whether that attempt was done" in failure.reason
-    assert f"GET {index}/_doc/3" in failure.reason
-    assert stored(engine, index) == [0, 1, 2, 4, 1003]
-
-
-def test_a_call_after_one_without_answers_knows_of_them(before, new_index, engine):
-    index = new_index()
-    with closing(open_engine(Connection((before.url,), timeout=2, retries=0))) as through:
-        before.faults = [LOST]
-        created = documents(index, 5, _op_type="create")
-        with pytest.raises(EngineUnavailable):
-            through.bulk(created)
-        result = through.bulk(created)
-        assert (result.indexed, result.failures) == (5, ())
-        assert through.bulk(created).indexed == 0
-    assert stored(engine, index) == list(range(5))
-
-
-@pytest.mark.parametrize("guarded", [True, False])
-@pytest.mark.parametrize("fault", LOSSES)
-def test_documents_that_are_deleted_are_counted_though_the_answer_was_lost(
-    through, before, new_index, engine, fault, guarded
-):
-    index = new_index()
-    engine.bulk(documents(index, 5))
-    deleted = [{"_op_type": "delete", "_index": index, "_id": str(number)} for number in range(4)]
-    if guarded:
-        found = engine.read(index, [action["_id"] for action in deleted])
-        guards = [{"if_seq_no": one.guard.seq_no, "if_primary_term": one.guard.primary_term} for one in found]
-        deleted = [action | guard for action, guard in zip(deleted, guards, strict=True)]
-    before.faults = [fault]
-    result = through.bulk(deleted)
-    assert (result.indexed, result.failures) == (4, ())
-    assert stored(engine, index) == [4]
-    assert {failure.status for failure in through.bulk(deleted).failures} == {409 if guarded else 404}
 
 
 def test_a_server_that_stays_busy_is_given_up(through, before, new_index, engine):

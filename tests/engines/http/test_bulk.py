@@ -73,15 +73,11 @@ class Scripted:
             yield status < 300, {"index": {"status": status, "error": {"type": "t", "reason": "r"}}}
 
 
-def nothing_done(index, actions):
-    return [False] * len(actions)
-
-
 def run(helper, script, exists=lambda index: True):
     actions = [{"_index": "x", "_id": n, "status": list(status)} for n, status in enumerate(script)]
     waits = []
     backoff = Backoff(3, wait=lambda seconds, _: not waits.append(seconds))
-    result: BulkResult = Bulk(helper, backoff, exists, nothing_done).run(actions)
+    result: BulkResult = Bulk(helper, backoff, exists).run(actions)
     return result, len(waits)
 
 
@@ -97,7 +93,7 @@ def test_busy_items_alone_are_sent_again_until_they_are_done_or_given_up():
 def test_an_id_that_was_made_here_is_taken_only_by_the_document_itself(id_, indexed):
     helper = Scripted()
     action = {"_op_type": "create", "_index": "x", "_id": id_, "status": [503, 409]}
-    result = Bulk(helper, Backoff(3, wait=lambda *_: True), lambda _: True, nothing_done).run([action])
+    result = Bulk(helper, Backoff(3, wait=lambda *_: True), lambda _: True).run([action])
     assert (result.indexed, [one.status for one in result.failures]) == (indexed, [409] * (1 - indexed))
     assert helper.sent[0] == helper.sent[1]
 
