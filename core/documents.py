@@ -67,7 +67,7 @@ class SourceFilter:
         return self.wanted and not self.includes and not self.excludes
 
     def apply(self, source: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the wanted parts of a document. Cost: linear in the lengths of patterns × names."""
+        """Return the wanted parts of a document, not copied. Cost: linear in lengths of patterns × names."""
         if self.whole:
             return dict(source)
         return self._filtered(source, "", included=not self.includes)

@@ -274,6 +274,8 @@ def first_date(hit: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, float
 
 
 def _read_date(value: object) -> float | None:
+    # A column of numbers that lacks some holds fractions.
+    value = int(value) if isinstance(value, float) and value.is_integer() else value
     text = "" if isinstance(value, bool | float) else as_text(value).strip()
     if text.isdigit() and len(text) in (4, 8):
         # A year, or 20240201; as milliseconds both would be in 1970.

@@ -155,7 +155,7 @@ def _is_long(item: pytest.Item, cases: Counter[str]) -> bool:
         return False
     name = item.nodeid.partition("[")[0]
     cases[name] += 1
-    return "every" not in marked.kwargs or cases[name] % marked.kwargs["every"] != 1
+    return "every" not in marked.kwargs or (cases[name] - 1) % marked.kwargs["every"] != 0
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -7,6 +7,7 @@ the last entry and makes it again, so nothing is written twice or in part.
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -29,8 +30,8 @@ _PAUSE = 1.0
 _PATIENCE = 5.0
 #: The files of the folder.
 _NAME, OUTPUT = "journal", "output"
-#: The beginnings of the names of all files of the folder, and that of a journal.
-_OWN, _HEAD = (_NAME, OUTPUT, "part-"), b'{"layout": ['
+#: The names of all files of the folder, and the beginning of a journal.
+_OWN, _HEAD = re.compile(rf"{_NAME}|{OUTPUT}|part-\d{{8}}\..+"), b'{"layout": ['
 #: Suffix of the folder.
 UNFINISHED = ".unfinished"
 #: Increase it if tasks or output bytes change, so that no run resumes one of an earlier layout.
@@ -118,7 +119,7 @@ class RunJournal:
             try:
                 self.folder.mkdir(exist_ok=True)
                 for path in sorted(self.folder.iterdir()):
-                    if not path.name.startswith(_OWN):
+                    if not _OWN.fullmatch(path.name):
                         raise self._foreign(path)
                 return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             except OSError as error:

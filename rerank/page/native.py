@@ -26,7 +26,13 @@ from shinglefold.rerank.page.collapse_request import (
 )
 from shinglefold.rerank.page.response import KEY, check_not_taken
 from shinglefold.rerank.page.window import StoppedBy
-from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter, rises_by_score, sort_keys
+from shinglefold.rerank.request.arguments import (
+    DUPLICATES,
+    key_name,
+    read_source_filter,
+    rises_by_score,
+    sort_keys,
+)
 from shinglefold.rerank.request.bodies import limit_of, narrowable, page_bounds, rank_window
 from shinglefold.rerank.request.fold_options import SearchRequest
 from shinglefold.rerank.request.hit_parts import inner_hit_names, without_fields
@@ -107,7 +113,7 @@ def native_page(
                 return page
         else:
             reason = f"{request.index!r} moved to another index during each of {_MOST_TRIES} searches"
-            if options.mode == "native":
+            if options.mode == "native" or options.facets == "groups":
                 raise EngineError(f"{reason}; search again")
             reasons = [reason]
     if options.mode == "native":
@@ -131,6 +137,9 @@ class _Page:
         self._facts, self._scheme, self._dedup = facts, facts.scheme, dedup
         self._field = group_field(dedup)
         self._policies = len(policy_sort(options, dedup))
+        keys = [str(key_name(key)) for key in sort_keys(body)]
+        #: Whether the hits of a group are in the order of values that no request changes.
+        self._by_fields = not self._policies and bool(keys) and not any(key.startswith("_") for key in keys)
         self._partial = PartialAnswer()
         #: Whether the engine took members from another index than the hits, as an alias moved in between.
         self.torn = False
@@ -184,8 +193,8 @@ class _Page:
         hits = [self._member(hit) for hit in members["hits"]]
         if identity(own) not in map(identity, hits):
             whole = len(hits) >= members["total"]["value"]
-            # Without policies the first of a group is the first of its members, too, or equal to it.
-            first = not self._policies and own["_index"] not in {hit["_index"] for hit in hits}
+            # Sorted by fields, the first member comes from the index of the hit.
+            first = self._by_fields and hits[0]["_index"] != own["_index"]
             self.torn |= whole or first
         shown = hits[0] if self._policies else own
         others = [hit for hit in hits if identity(hit) != identity(shown)][: self._options.members]

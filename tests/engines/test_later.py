@@ -27,7 +27,7 @@ def _made_by(catalog: Path, format_: object, **more: object) -> bytes:
 # Whatever else a later version keeps, and however.
 @pytest.mark.parametrize("more", [{}, {"checksum": "of another kind"}, {"mappings": None, "parts": []}])
 def test_an_index_of_a_later_version_says_to_upgrade(catalog: Path, words, more):
-    before = _made_by(catalog, 4, **more)
+    before = _made_by(catalog, 5, **more)
     with EmbeddedEngine(catalog.parent.parent, words) as engine:
         tries = (
             lambda: engine.search("pages", {}),
@@ -40,8 +40,8 @@ def test_an_index_of_a_later_version_says_to_upgrade(catalog: Path, words, more)
             with pytest.raises(EngineUnavailable) as told:
                 attempt()
             message = str(told.value)
-            assert "written by a later version of shinglefold: its format is 4" in message
-            assert f"{__version__} reads format 3. Upgrade shinglefold: pip install --upgrade" in message
+            assert "written by a later version of shinglefold: its format is 5" in message
+            assert f"{__version__} reads format 4. Upgrade shinglefold: pip install --upgrade" in message
             assert "damaged" not in message
         assert [info.documents for info in engine.indices()] == [None]
     assert catalog.read_bytes() == before
@@ -50,12 +50,25 @@ def test_an_index_of_a_later_version_says_to_upgrade(catalog: Path, words, more)
 def test_a_search_that_goes_on_while_a_later_version_takes_the_index_over_says_so(catalog: Path, words):
     with EmbeddedEngine(catalog.parent.parent, words) as engine:
         assert engine.search("pages", {})["hits"]["hits"]
-        _made_by(catalog, 4)
+        _made_by(catalog, 5)
         with pytest.raises(EngineUnavailable, match="later version"):
             engine.search("pages", {})
 
 
-@pytest.mark.parametrize("format_", [0, -1, 2, True, "4", None, 4.5])
+@pytest.mark.parametrize("kind", ["float", "half_float", "double", "long"])
+def test_an_index_from_before_floats_were_rounded_is_read_only_without_floats(catalog: Path, words, kind):
+    with EmbeddedEngine(catalog.parent.parent, words) as engine:
+        engine.put_mappings("pages", {"properties": {"price": {"type": kind}}})
+    _made_by(catalog, 3)
+    with EmbeddedEngine(catalog.parent.parent, words) as engine:
+        if kind in ("double", "long"):
+            assert len(engine.search("pages", {})["hits"]["hits"]) == 1
+        else:
+            with pytest.raises(EngineUnavailable, match=r"its format is 3.* index again"):
+                engine.search("pages", {})
+
+
+@pytest.mark.parametrize("format_", [0, -1, 2, True, "5", None, 5.5])
 def test_what_no_version_writes_is_damage(catalog: Path, words, format_):
     _made_by(catalog, format_)
     with (
@@ -66,7 +79,7 @@ def test_what_no_version_writes_is_damage(catalog: Path, words, format_):
 
 
 def test_an_index_of_a_later_version_can_be_deleted(catalog: Path, words):
-    _made_by(catalog, 4)
+    _made_by(catalog, 5)
     with EmbeddedEngine(catalog.parent.parent, words) as engine:
         engine.delete_index("pages")
         assert not engine.index_exists("pages")

@@ -123,6 +123,14 @@ def test_a_cursor_between_two_hits_goes_on_with_the_later_one(filled: EmbeddedEn
     assert filled.search("pages", body)["hits"]["hits"][0]["sort"] == ["w10" if "w10" > "w1x" else "w2"]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("far", [1e300, "1e300", -1e300])
+def test_a_cursor_may_be_beyond_what_a_field_can_hold(filled: EmbeddedEngine, far):
+    walked = filled.search("pages", {"sort": ["real"], "search_after": [far], "size": 1})["hits"]["hits"]
+    # Documents without a value sort as infinite.
+    assert [hit["sort"] for hit in walked] == ([] if float(far) > 0 else [[0.0]])
+
+
 def test_orders_that_are_not_asked_for_give_way(filled: EmbeddedEngine, monkeypatch):
     monkeypatch.setattr("shinglefold.engines.embedded.store.snapshots._CACHED_ROWS", 3 * _COUNT)
     filled.refresh("pages")

@@ -188,6 +188,9 @@ def test_under_an_alias_that_moves_at_each_search_groups_are_folded_by_window(en
     assert "'grouped' moved to another index during each of 3 searches" in page["dedup"]["mode_reason"]
     with pytest.raises(EngineError, match=r"moved to another index .*; search again"):
         native(engine, asked(), members=members, on_trouble="raise")
+    counted = FoldOptions(facets="groups", members=members, on_trouble="raise", mode="auto")
+    with pytest.raises(EngineError, match=r"moved to another index .*; search again"):
+        FoldedSearch(engine, SCHEME).search("grouped", asked(), counted)
     page = native(engine, asked(), members=members)
     assert page["dedup"]["mode"] == "unfolded"
     assert "moved to another index" in page["dedup"]["mode_reason"]

@@ -260,6 +260,16 @@ def test_group_numbers_that_are_gone_are_noticed_at_once(engine, server, new_ind
     assert modes == [("native", True), ("window", False)] * 2
 
 
+def test_an_order_that_each_search_draws_anew_is_no_moved_alias(engine, new_index):
+    names = [filled(engine, new_index(mapped()), documents()) for _ in range(2)]
+    folded = FoldedSearch(engine, SCHEME, tiebreaker=engine.tiebreaker())
+    drawn = {"function_score": {"query": {"match_all": {}}, "random_score": {}}}
+    options = {"dedup": {"mode": "native", "members": 1}}
+    for _ in range(5):
+        page = folded.search(",".join(names), {"query": drawn, "size": 10, "ext": options})
+        assert page["dedup"]["mode"] == "native", page["dedup"]
+
+
 def test_an_open_index_follows_a_change_of_its_scheme(engine, server, new_index):
     index = filled(engine, new_index(mapped()), documents())
     with shinglefold.open(server.url, index) as site:

@@ -238,8 +238,9 @@ def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
 
 #: The file of the catalog in the folder of an index.
 CATALOG = "catalog.json"
-#: The format of an index; increase it with any change that earlier versions can't read.
-_FORMAT = 3
+#: The format of an index; increase it with any change that earlier versions can't read. The one before it did
+#: not round floats, and is read where there are none.
+_FORMAT, _UNROUNDED = 4, 3
 #: The number of free columns of a new index, by pool.
 _SPARE: Mapping[str, int] = MappingProxyType({"t": 24, "k": 32, SEARCHED: 4, "l": 32, "d": 16})
 #: Fields every document has.
@@ -358,10 +359,10 @@ class Catalog:
         try:
             data = json.loads((folder / CATALOG).read_text("utf-8"))
             # First of all: only the version that wrote a later format knows the rest.
-            if type(data["format"]) is not int or data["format"] < _FORMAT:
-                raise ValueError(f"its format is {data['format']!r}")
-            if data["format"] > _FORMAT:
+            if type(data["format"]) is int and data["format"] > _FORMAT:
                 raise _later_format_error(folder, data["format"])
+            if type(data["format"]) is not int or data["format"] < _oldest(data):
+                raise ValueError(f"its format is {data['format']!r}")
             content = {name: data[name] for name in _STORED}
             if data["checksum"] != _checksum(content):
                 raise ValueError("its content has changed since it was written")
@@ -374,6 +375,12 @@ class Catalog:
 
 
 _STORED = ("mappings", "settings", "pools", "columns", "analysis", "schema")
+
+
+def _oldest(data: Mapping[str, Any]) -> int:
+    """Return the oldest format in which an index with these fields can be read."""
+    types = {leaf.definition.get("type") for leaf in leaves(data["mappings"]["properties"])}
+    return _FORMAT if types & {"float", "half_float"} else _UNROUNDED
 
 
 def _later_format_error(folder: Path, made: int) -> EngineUnavailable:

@@ -237,7 +237,8 @@ def _cursor_parser(key: SortKey, field: Field) -> Callable[[Any], Any]:
         if value is None:
             value = missing_value(key, field)
         if field.kind is FieldKind.DOUBLE:
-            return _PRECISION[field.type](_INFINITE.get(str(value)) or _as_float(value))
+            with np.errstate(over="ignore"):
+                return _PRECISION[field.type](_INFINITE.get(str(value)) or _as_float(value))
         if field.kind is FieldKind.DATE and isinstance(value, str):
             try:
                 return parse_date(value, field.format).first

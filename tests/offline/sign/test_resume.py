@@ -324,7 +324,13 @@ def test_what_stands_beyond_the_last_note_is_not_taken_for_made(tmp_path: Path):
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.parametrize(
     ("name", "held"),
-    [("journal", "notes of mine"), ("journal", "[1, 2]"), ("journal", '{"day": 1}\n'), ("notes.txt", "x")],
+    [
+        ("journal", "notes of mine"),
+        ("journal", "[1, 2]"),
+        ("journal", '{"day": 1}\n'),
+        ("notes.txt", "x"),
+        ("part-time.docx", "x"),
+    ],
 )
 def test_files_of_others_in_the_folder_stay(make_job, tmp_path, name, held, restart):
     source = tmp_path / "in.jsonl"
