@@ -192,11 +192,10 @@ class _Page:
         members = attached["hits"]
         hits = [self._member(hit) for hit in members["hits"]]
         if identity(own) not in map(identity, hits):
-            whole = len(hits) >= members["total"]["value"]
             # Sorted by fields, the first member comes from the index of the hit.
-            first = self._by_fields and hits[0]["_index"] != own["_index"]
-            self.torn |= whole or first
-        shown = hits[0] if self._policies else own
+            elsewhere = self._by_fields and any(hit["_index"] != own["_index"] for hit in hits[:1])
+            self.torn |= elsewhere or len(hits) >= members["total"]["value"]
+        shown = hits[0] if self._policies and hits else own
         others = [hit for hit in hits if identity(hit) != identity(shown)][: self._options.members]
         wanted = read_source_filter(self._options.member_source)
         listed = [with_source(hit, wanted) for hit in (shown, *others)]

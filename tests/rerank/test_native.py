@@ -42,7 +42,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]
         made = recipe_mappings(replace(default_recipe(SCHEME), groups=True))
         made["properties"] |= {"rank": {"type": "integer"}, "title": {"type": "text"}}
         made["properties"] |= {"host": {"type": "keyword"}, "published": {"type": "date"}}
-        for index in ("grouped", "copy", "partly"):
+        for index in ("grouped", "copy", "partly", "empty"):
             engine.create_index(index, made, {})
         for index in ("grouped", "copy"):
             engine.bulk(action(index, number) for number in range(COUNT))
@@ -133,20 +133,24 @@ def test_what_was_guessed_follows_the_results_there_were():
     assert sizes.few("b")
 
 
-class MovingAlias:
-    """An alias that moves to ``copy`` while a search runs: members are searched after the hits."""
+#: The members of a group in an index that lacks it.
+NONE = {"duplicates": {"hits": {"total": {"value": 0, "relation": "eq"}, "max_score": None, "hits": []}}}
 
-    def __init__(self, engine: EmbeddedEngine, times: int) -> None:
-        self.times, self._searched = times, engine.search
+
+class MovingAlias:
+    """An alias that moves to another index while a search runs: members are searched after the hits."""
+
+    def __init__(self, engine: EmbeddedEngine, times: int, to: str) -> None:
+        self.times, self._searched, self._to = times, engine.search, to
 
     def search(self, index: str, body: dict[str, Any]) -> dict[str, Any]:
         answer = self._searched(index, body)
         if "collapse" not in body or not self.times:
             return answer
         self.times -= 1
-        moved = {_group(hit): hit for hit in self._searched("copy", body)["hits"]["hits"]}
+        moved = {_group(hit): hit for hit in self._searched(self._to, body)["hits"]["hits"]}
         for hit in answer["hits"]["hits"]:
-            hit["inner_hits"] = moved[_group(hit)]["inner_hits"]
+            hit["inner_hits"] = moved[_group(hit)]["inner_hits"] if _group(hit) in moved else NONE
         return answer
 
     def msearch(self, searches: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -160,8 +164,8 @@ def _group(hit: dict[str, Any]) -> int:
 
 @pytest.fixture
 def moving(engine, monkeypatch):
-    def move(times: int) -> MovingAlias:
-        alias = MovingAlias(engine, times)
+    def move(times: int, to: str = "copy") -> MovingAlias:
+        alias = MovingAlias(engine, times, to)
         monkeypatch.setattr(engine, "search", alias.search)
         monkeypatch.setattr(engine, "msearch", alias.msearch)
         return alias
@@ -177,6 +181,17 @@ def test_a_page_is_asked_for_again_when_its_alias_moved_meanwhile(engine, moving
     assert page["dedup"]["mode"] == "native"
     listed = [hit["inner_hits"]["duplicates"]["hits"]["hits"] for hit in page["hits"]["hits"]]
     assert {one["_index"] for hits in listed for one in hits} == {"grouped"}
+
+
+@pytest.mark.parametrize("more", [{}, {"representative": "longest"}])
+@pytest.mark.parametrize("sort", [[{"rank": "asc"}], ["_score"]])
+def test_an_alias_may_move_to_an_index_without_these_groups(engine, moving, sort, more):
+    alias = moving(1, "empty")
+    body = asked(size=40, sort=sort, ext={"dedup": more})
+    page = native(engine, body, members=3)
+    assert (alias.times, page["dedup"]["mode"]) == (0, "native")
+    for hit in page["hits"]["hits"]:
+        assert hit["inner_hits"]["duplicates"]["hits"]["total"]["value"] > 0
 
 
 @pytest.mark.parametrize("members", [1, 500])
