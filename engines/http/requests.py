@@ -167,7 +167,7 @@ class HttpRequests(ABC):
         send = partial(self._client.search, index=index, body=dict(body))
         if given:
             send = partial(self._search, index, dict(body), given)
-        # Whoever filters an answer need not want the hits.
+        # A filtered answer may lack the hits.
         read: Callable[[JSON], JSON] = dict if "filter_path" in given else search_answer
         return (yield from self._answer(send, HITS, read, refine))
 

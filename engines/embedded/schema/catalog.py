@@ -361,7 +361,7 @@ class Catalog:
             # First of all: only the version that wrote a later format knows the rest.
             if type(data["format"]) is int and data["format"] > _FORMAT:
                 raise _later_format_error(folder, data["format"])
-            if type(data["format"]) is not int or data["format"] < _oldest(data):
+            if type(data["format"]) is not int or not _is_read(data):
                 raise ValueError(f"its format is {data['format']!r}")
             content = {name: data[name] for name in _STORED}
             if data["checksum"] != _checksum(content):
@@ -377,10 +377,12 @@ class Catalog:
 _STORED = ("mappings", "settings", "pools", "columns", "analysis", "schema")
 
 
-def _oldest(data: Mapping[str, Any]) -> int:
-    """Return the oldest format in which an index with these fields can be read."""
+def _is_read(data: Mapping[str, Any]) -> bool:
+    """Return whether an index of this format or an earlier one can be read."""
+    if data["format"] != _UNROUNDED:
+        return bool(data["format"] == _FORMAT)
     types = {leaf.definition.get("type") for leaf in leaves(data["mappings"]["properties"])}
-    return _FORMAT if types & {"float", "half_float"} else _UNROUNDED
+    return types.isdisjoint({"float", "half_float"})
 
 
 def _later_format_error(folder: Path, made: int) -> EngineUnavailable:

@@ -71,9 +71,9 @@ def open_contexts(url: str) -> int:
 
 
 def left_open(url: str, before: int) -> int:
-    """Return how many more there are than before, once a server had time to let go of them.
+    """Return how many more there are than before, once a server had time to close them.
 
-    Shards that a page shows nothing of are let go of after it is answered.
+    A server closes those of shards that a page shows nothing of after it has answered.
     """
     end = time.monotonic() + _UNTIL_CLOSED
     while (more := open_contexts(url) - before) > 0 and time.monotonic() < end:
