@@ -150,12 +150,13 @@ def _choose(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 def _is_long(item: pytest.Item, cases: Counter[str]) -> bool:
     """Tell whether a test is left to runs in full: it is marked so, and none of the cases that always run."""
-    marked = item.get_closest_marker("long")
-    if marked is None:
-        return False
+    marks = list(item.iter_markers("long"))
+    # One case may be marked beside all of its test.
+    if not marks or any("every" not in mark.kwargs for mark in marks):
+        return bool(marks)
     name = item.nodeid.partition("[")[0]
     cases[name] += 1
-    return "every" not in marked.kwargs or (cases[name] - 1) % marked.kwargs["every"] != 0
+    return (cases[name] - 1) % marks[0].kwargs["every"] != 0
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -55,6 +55,7 @@ def test_what_has_no_answer_is_misuse(run, given, says):
     assert says in ran.err
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("verify", ["text", "signature"])
 def test_a_sample_tells_what_folds_as_pairs_and_groups_do(run, examples_file, verify):
     told = json.loads(run("--json", "advise", "sample", examples_file, "--verify", verify).out)

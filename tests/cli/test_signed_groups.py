@@ -238,6 +238,7 @@ def test_a_table_whose_first_row_has_no_fingerprint_is_signed_all_the_same(run, 
     assert ran.out.count("\n") == run("groups", signed, "--json").out.count("\n")
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "option",
     [("--field", "title"), ("--language-field", "l"), ("--html",), ("--titles",), ("--title-field", "id")],

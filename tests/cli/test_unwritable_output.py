@@ -32,6 +32,7 @@ def _into_a_full_disk(*arguments: str, **environment: str) -> tuple[int, str]:
     return done.returncode, done.stderr.decode()
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize(
     ("arguments", "unbuffered"),
     [

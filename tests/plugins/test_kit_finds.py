@@ -31,6 +31,7 @@ def _installed(tmp_path, monkeypatch):
     monkeypatch.delitem(__import__("sys").modules, "broken_languages", raising=False)
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize(
     ("code", "check", "says"),
     [

@@ -142,6 +142,7 @@ def test_a_text_without_an_element_finds_nothing_and_says_so(engine, text):
     assert (page.matches, page.stopped_by) == ((), "nothing_to_compare")
 
 
+@pytest.mark.long(every=2)
 def test_a_text_of_a_thousand_times_the_words_is_asked_for_by_a_sample(engine, copied):
     text = " ".join([*copied.sources * 10, *copied.documents.values()])
     page = find_matches(engine, "site", text, min_share=0.001, size=100)

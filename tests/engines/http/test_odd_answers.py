@@ -133,6 +133,7 @@ def test_the_requests_here_are_all_of_the_contract():
         assert calls - other <= REQUESTS.keys() | BLOCKING.keys()
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "answer",
     [
@@ -170,6 +171,7 @@ ODD: list[Any] = [
 ]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("answer", ODD, ids=lambda answer: json.dumps(answer)[:40])
 def test_json_that_does_not_answer_the_request_is_told_with_what_was_expected(proxy: Proxy, answer: Any):
     proxy.answer = (200, {"Content-Type": JSON_TYPE}, json.dumps(answer).encode())

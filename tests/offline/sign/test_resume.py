@@ -52,6 +52,7 @@ def dies_after(job, parts: int) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) in (0, 9)
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_killed_run_goes_on_where_it_was(make_job, source, tmp_path, whole, workers, seed):
@@ -280,6 +281,7 @@ def test_a_part_that_cannot_be_written_ends_the_run_which_goes_on_later(
     assert (tmp_path / "out.jsonl").read_bytes() == whole
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("seed", range(3))
 def test_workers_that_die_when_they_have_written_leave_nothing_of_it(
     make_job, source, tmp_path, whole, monkeypatch, seed
