@@ -18,7 +18,7 @@ from shinglefold.api.documents import (
 from shinglefold.api.index_options import IndexOptions, match_options, similar_options
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine
-from shinglefold.errors import EngineError, ShinglefoldError
+from shinglefold.errors import EngineError, ShinglefoldError, counted
 from shinglefold.ingest import Pipeline, index_documents
 from shinglefold.ingest.writing.accounting import Progress, Summary
 from shinglefold.ingest.writing.indexer import check_documents
@@ -320,7 +320,7 @@ class FoldedIndex:
         result = delete(self.engine, plan)
         if result.failures:
             reasons = "; ".join(dict.fromkeys(failure.reason for failure in result.failures))
-            raise EngineError(f"{len(result.failures)} documents were not deleted: {reasons}")
+            raise EngineError(f"not deleted: {counted(len(result.failures), 'document')}: {reasons}")
         return result.indexed
 
     # The whole index

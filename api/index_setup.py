@@ -15,7 +15,7 @@ from shinglefold.api.index_recipe import (
 )
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.engines import open_engine
-from shinglefold.errors import ConfigError, EngineError
+from shinglefold.errors import ConfigError, EngineError, counted
 from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.index_mapping import usual_properties
@@ -168,9 +168,8 @@ def remove(
                 recipes_changed()
             if counts.left:
                 id_, reason = next(iter(counts.reasons.items()))
-                raise EngineError(
-                    f"{counts.left:,} documents keep their fingerprint, such as {id_}: {reason}"
-                )
+                keep = counted(counts.left, "document keeps its", "documents keep their")
+                raise EngineError(f"{keep} fingerprint, such as {id_}: {reason}")
     return plan
 
 

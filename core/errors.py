@@ -234,6 +234,11 @@ def quote(value: object) -> str:
     return text if len(text) <= MOST else text[: MOST - 1] + _CUT
 
 
+def counted(count: int, one: str, several: str = "") -> str:
+    """Return a count with what is counted, such as "1 document"; ``several``: the words of other counts."""
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
 def shorten(value: object) -> str:
     """Return a string cut to 200 characters; quote any other value."""
     if not isinstance(value, str):

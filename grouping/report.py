@@ -8,7 +8,7 @@ from heapq import nlargest
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Engine
-from shinglefold.errors import ConfigError, EngineError, chain, shorten, suggest
+from shinglefold.errors import ConfigError, EngineError, chain, counted, shorten, suggest
 from shinglefold.grouping.field_values import (
     date_doc_values,
     day_of,
@@ -182,8 +182,7 @@ class GroupReport:
     def left_out(self, kind: str) -> str:
         """Return a phrase on what ``hosts``, ``languages`` or ``months`` leave out; mostly ""."""
         without, more, one = self.without[kind], self.more[kind], kind.removesuffix("s")
-        documents = "1 document" if without == 1 else f"{without:,} documents"
-        missing = f"{documents} without a {one} left out" if without else ""
+        missing = f"{counted(without, 'document')} without a {one} left out" if without else ""
         beyond = f"{more:,} more {kind if more > 1 else one}" if more else ""
         return "; ".join(filter(None, (missing, beyond, self.unread() if kind == "months" else "")))
 
@@ -191,7 +190,7 @@ class GroupReport:
         """Return a phrase on dates that cannot be read; "" if there are none."""
         if not self.unread_dates:
             return ""
-        several = "1 document has a date" if self.unread_dates == 1 else f"{self.unread_dates:,} have dates"
+        several = counted(self.unread_dates, "document has a date", "documents have dates")
         return f"{several} that cannot be read, such as {self.unread_date!r}"
 
 

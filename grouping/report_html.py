@@ -5,6 +5,7 @@ from html import escape
 from math import ceil
 from typing import NamedTuple
 
+from shinglefold.errors import counted
 from shinglefold.grouping.report import GroupReport, ListedGroup, ListedMember, Share
 from shinglefold.model.linkage import linkage_phrase
 
@@ -115,7 +116,7 @@ def _how_to_read(report: GroupReport) -> str:
     ]
     if report.copies:
         grouped = report.documents - report.without_group
-        several = "1 text has" if report.shared == 1 else f"{report.shared:,} texts have"
+        several = counted(report.shared, "text has", "texts have")
         sentences.append(
             f"Here {report.copies:,} of {grouped:,} documents are copies ({report.copies / grouped:.1%}), "
             f"and {several} more than one document: {report.in_shared:,} together."

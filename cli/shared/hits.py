@@ -11,6 +11,7 @@ from shinglefold.cli.shared.next_commands import repeat_command
 from shinglefold.cli.shared.output import printable
 from shinglefold.cli.shared.pairs import FOLDED_BY
 from shinglefold.documents import as_text, items
+from shinglefold.errors import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -106,7 +107,7 @@ def folded_line(hit: Hit) -> str:
     named = [_name(other) for other in duplicates(hit)[:_NAMED]]
     more = f" and {count - len(named)} more" if named and count > len(named) else ""
     names = f": {', '.join(named)}{more}" if named else ""
-    return f"+ {count} near-duplicate{'s' if count > 1 else ''} folded{names}"
+    return f"+ {counted(count, 'near-duplicate')} folded{names}"
 
 
 def counters_line(answer: Mapping[str, Any]) -> str:
@@ -116,7 +117,7 @@ def counters_line(answer: Mapping[str, Any]) -> str:
     counters = answer.get("dedup")
     if counters is None:
         return f"{hits} of {_hits_found(total)}, not folded"
-    parts = [f"{hits} result{'' if hits == 1 else 's'} from {_hits_read(total, counters['window'])}"]
+    parts = [f"{counted(hits, 'result')} from {_hits_read(total, counters['window'])}"]
     if total.get("value") or counters["stopped_by"] != "end_of_results":
         parts[0] += f": {', '.join(_where_hits_are(answer, counters))}"
         if counters["window"] is None:
@@ -124,7 +125,7 @@ def counters_line(answer: Mapping[str, Any]) -> str:
         else:
             parts.append(f"read until: {counters['stopped_by'].replace('_', ' ')}")
     if copies := counters.get("from_index", {}).get("members"):
-        parts.append(f"{copies:,} more {'copy' if copies == 1 else 'copies'} from the whole index")
+        parts.append(f"{counted(copies, 'more copy', 'more copies')} from the whole index")
     if reason := counters.get("mode_reason"):
         parts.append(f"folded by window: {printable(reason)}")
     if counters["other_schemes"]:
@@ -134,7 +135,7 @@ def counters_line(answer: Mapping[str, Any]) -> str:
 
 def _hits_found(total: Mapping[str, Any]) -> str:
     least = "at least " if total.get("relation") == "gte" else ""
-    return f"{least}{total.get('value', 0):,} hit{'' if total.get('value') == 1 else 's'}"
+    return f"{least}{counted(total.get('value', 0), 'hit')}"
 
 
 def _hits_read(total: Mapping[str, Any], window: int | None) -> str:
@@ -164,7 +165,7 @@ def _where_hits_are(answer: Mapping[str, Any], counters: Mapping[str, Any]) -> l
 
 def _collapsed_groups(total: Mapping[str, Any]) -> str:
     about = {"eq": "", "estimate": "about ", "gte": "at least "}[total["relation"]]
-    return f"{about}{total['value']:,} group{'' if total['value'] == 1 else 's'}, collapsed by the engine"
+    return f"{about}{counted(total['value'], 'group')}, collapsed by the engine"
 
 
 def _print_indented(console: "Console", text: "str | Text", style: str = "") -> None:

@@ -7,7 +7,7 @@ from shinglefold.cli.shared.command import DONE, FAILED, PARTLY, Invocation, exi
 from shinglefold.cli.shared.next_commands import repeat_command
 from shinglefold.cli.shared.output import format_times, printable, remark
 from shinglefold.cli.shared.sources import is_page_source
-from shinglefold.errors import EngineError
+from shinglefold.errors import EngineError, counted
 
 if TYPE_CHECKING:
     from shinglefold.cli.shared.next_commands import Hints
@@ -268,7 +268,7 @@ def unstated_markup(markup: Mapping[str, int]) -> str:
     """
     (name, count), *rest = markup.items()
     others = "".join(f", {count:,} in {name}" for name, count in rest)
-    some = "1 document holds" if count == 1 else f"{count:,} documents hold"
+    some = counted(count, "document holds", "documents hold")
     return f"of those looked at {some} HTML in {name}{others}, and no format that says so: tags count as text"
 
 

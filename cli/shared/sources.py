@@ -14,7 +14,7 @@ import click
 
 from shinglefold.cli.shared.definitions import options
 from shinglefold.cli.shared.output import printable, remark
-from shinglefold.errors import ConfigError, InputError, ProcessorError, UnknownLanguage
+from shinglefold.errors import ConfigError, InputError, ProcessorError, UnknownLanguage, counted
 
 if TYPE_CHECKING:
     from shinglefold.contracts.engine import Document
@@ -216,7 +216,7 @@ def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
         yield f"not read in folders: {counts}"
     if equal_ids:
         several = equal_ids > 1
-        have = f"{equal_ids:,} documents have" if several else "1 document has"
+        have = counted(equal_ids, "document has", "documents have")
         yield (
             f"{have} the id of another one; {'they are' if several else 'it is'} shown with where "
             f"{'they stand' if several else 'it stands'}, and an index keeps only the last one of an id"

@@ -22,7 +22,7 @@ from shinglefold.cli.shared.open_index import open_store
 from shinglefold.cli.shared.output import format_times, printable, remark, write_json, write_line
 from shinglefold.cli.shared.run_summary import named_language_field
 from shinglefold.engines import Connection, is_server, load_connection
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, counted
 from shinglefold.model.linkage import linkage_phrase
 from shinglefold.model.recipe import FIELD, TEXTS
 from shinglefold.model.scheme import Scheme
@@ -242,7 +242,9 @@ def read_command(
     if invocation.json:
         write_json({**counts, "scheme": recipe.scheme.id})
     else:
-        write_line(f"{counts['read']:,} documents, {counts['signed']:,} with a signature of a fingerprint")
+        write_line(
+            f"{counted(counts['read'], 'document')}, {counts['signed']:,} with a signature of a fingerprint"
+        )
     if not counts["read"]:
         remark(f"index {index} has no documents")
         return FAILED
@@ -358,12 +360,13 @@ def _check_decision(signed: Frame, scheme: Scheme, given: dict[str, Any]) -> Non
 def _lines(summary: SparkSummary) -> Iterator[str]:
     """Yield the lines of the summary."""
     yield (
-        f"{summary.groups:,} groups of {summary.members:,} documents, of {summary.read:,} read; "
-        f"{linkage_phrase(summary.linkage)}"
+        f"{counted(summary.groups, 'group')} of {counted(summary.members, 'document')}, "
+        f"of {summary.read:,} read; {linkage_phrase(summary.linkage)}"
     )
     yield (
-        f"{summary.pairs:,} verified pairs beside {summary.copies:,} exact copies; "
-        f"connected in {summary.rounds} rounds"
+        f"{counted(summary.pairs, 'verified pair')} beside "
+        f"{counted(summary.copies, 'exact copy', 'exact copies')}; "
+        f"connected in {counted(summary.rounds, 'round')}"
     )
     if summary.unsigned:
         yield f"{summary.unsigned:,} too short for a signature, or without a fingerprint: exact copies only"

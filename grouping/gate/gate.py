@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.documents import get, random_id, too_long
-from shinglefold.errors import EngineError, InputError, Refused, ShinglefoldError
+from shinglefold.errors import EngineError, InputError, Refused, ShinglefoldError, counted
 from shinglefold.grouping.gate.exclusive_store import ExclusiveStore
 from shinglefold.grouping.gate.group_commit import DecisionJob, GroupCommit, LoopThread, WaitingCaller
 from shinglefold.grouping.gate.opening import BLOCKING, EngineCalls, GateSetup, match_keys_of, open_gate
@@ -178,7 +178,7 @@ class BaseGate:
             measured += f" by estimate, edit similarity {like.similarity:.2f} by text"
         why = f"it resembles {like.id!r} of {self.index!r} ({measured})"
         if verdict.full:
-            why += f", whose group has {self.policy.most:,} documents already"
+            why += f", whose group has {counted(self.policy.most, 'document')} already"
         return replace(verdict, reason=why)
 
 

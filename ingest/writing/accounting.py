@@ -15,7 +15,7 @@ import numpy as np
 import xxhash
 
 from shinglefold.contracts.engine import BulkFailure, Engine
-from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, InputError
+from shinglefold.errors import EngineError, EngineUnavailable, IndexReadOnly, InputError, counted
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.batch import Batch, ReadBack, Sent, name_of, send
@@ -283,28 +283,26 @@ class RunAccounting:
 
     def _notes(self) -> Iterator[str]:
         if count := self.meter.counts["equal_ids"]:
-            have = "1 document has" if count == 1 else f"{count:,} documents have"
+            have = counted(count, "document has", "documents have")
             yield (
                 f"{have} an id that came before in this run, and replaced the earlier one; "
                 f"the first is {self.first_repeated}"
             )
         if count := self.meter.counts["dropped_by_server"]:
-            were = "1 document was" if count == 1 else f"{count:,} documents were"
+            were = counted(count, "document was", "documents were")
             yield (
                 f"{were} dropped by an ingest pipeline of the server: see the index's default_pipeline and "
                 "final_pipeline"
             )
         for name, count in self.redirected.most_common():
-            went = "1 document" if count == 1 else f"{count:,} documents"
             yield (
-                f"an ingest pipeline of the server sent {went} to the index {name!r}: see the "
-                f"default_pipeline and final_pipeline of {self.index!r}"
+                f"an ingest pipeline of the server sent {counted(count, 'document')} to the index "
+                f"{name!r}: see the default_pipeline and final_pipeline of {self.index!r}"
             )
         if self.read_back is not None:
             yield from self.read_back.notes()
         if count := self.meter.counts["written_over"]:
-            many = "1 document" if count == 1 else f"{count:,} documents"
-            yield f"{many} replaced {'one' if count == 1 else 'those'} with the same id"
+            yield f"{counted(count, 'document')} replaced {'one' if count == 1 else 'those'} with the same id"
 
 
 def _records_of(refused: Sequence[BulkFailure], batch: Batch) -> Iterator[Record]:

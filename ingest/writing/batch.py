@@ -13,7 +13,7 @@ from msgspec.json import decode
 
 from shinglefold.contracts.engine import JSON, AsyncEngine, BulkFailure, BulkResult, Engine, GuardedWrites
 from shinglefold.documents import values_at
-from shinglefold.errors import EngineError, EngineUnavailable, suggest
+from shinglefold.errors import EngineError, EngineUnavailable, counted, suggest
 from shinglefold.ingest.fingerprinter import Meter
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.pipeline.steps import METADATA
@@ -276,4 +276,4 @@ class ReadBack:
 
 
 def _documents(count: int) -> str:
-    return "1 document is" if count == 1 else f"{count:,} documents are"
+    return counted(count, "document is", "documents are")

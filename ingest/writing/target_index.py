@@ -23,6 +23,7 @@ from shinglefold.errors import (
     SchemeMismatch,
     ShinglefoldError,
     chain,
+    counted,
     suggest,
 )
 from shinglefold.ingest.index_mapping import (
@@ -148,7 +149,7 @@ class IndexWatch:
 
     def _gone(self, name: str, now: Mapping[str, str]) -> str:
         count = self._written[name]
-        many = "1 document of this run" if count == 1 else f"{count:,} documents of this run"
+        many = counted(count, "document of this run", "documents of this run")
         if self.again:
             what = f"now means {', '.join(sorted(now))}" if now else "is deleted"
             return f"{self.index!r} meant the index {name!r} and {what}. Begin anew: {self.again}"
@@ -169,7 +170,7 @@ class IndexWatch:
                 f"the recipe of {self.index!r} was changed meanwhile: open the index again, or repeat the "
                 f"command. What was found: {error}"
             )
-        many = "1 document" if count == 1 else f"{count:,} documents"
+        many = counted(count, "document")
         fix = suggest("backfill", self.index)
         if isinstance(error, ConfigError):
             fix = chain([suggest("setup", self.index), fix])

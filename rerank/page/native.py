@@ -5,7 +5,7 @@ from time import monotonic
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import ConfigError, EngineError, chain, suggest
+from shinglefold.errors import ConfigError, EngineError, chain, counted, suggest
 from shinglefold.rerank.engine_calls import Call, Steps, search_all
 from shinglefold.rerank.hits import CUT, PartialAnswer, identity, lost_hits, missing, with_source
 from shinglefold.rerank.index_knowledge import IndexFacts
@@ -81,7 +81,7 @@ def _lacking_groups(index: str | None, scheme: str, dedup: str) -> Steps[str]:
     count: int = answer["hits"]["total"]["value"]
     if not count:
         return ""
-    documents = f"1 document of {index!r} has" if count == 1 else f"{count:,} documents of {index!r} have"
+    documents = counted(count, f"document of {index!r} has", f"documents of {index!r} have")
     commands = [suggest(command, index or "") for command in ("backfill", "regroup")]
     return f"{documents} no group number of the scheme {scheme}; number them: {chain(commands)}"
 

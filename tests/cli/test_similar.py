@@ -162,7 +162,7 @@ def test_an_index_without_elements_is_refused_and_the_commands_make_them(run, fi
     assert "shinglefold setup lib --passages && shinglefold backfill lib" in again.err
     assert run("setup", "lib", "--passages").code == 0
     meanwhile = run("matches", files / "text.txt", "--index", "lib")
-    assert "3 documents store no elements" in meanwhile.err
+    assert "3 documents are not found, without elements" in meanwhile.err
     assert run("backfill", "lib").code == 0
     found = run("matches", files / "text.txt", "--index", "lib", "--json")
     assert [one["_id"] for one in found.json()["matches"]] == ["whole", "half"]
@@ -170,7 +170,7 @@ def test_an_index_without_elements_is_refused_and_the_commands_make_them(run, fi
     assert run("doctor", "lib").code == 0
     # What comes later has them, too, without a word.
     assert run("index", files / "docs.jsonl", "--index", "lib").code == 0
-    assert "store no elements" not in run("matches", files / "text.txt", "--index", "lib").err
+    assert "without elements" not in run("matches", files / "text.txt", "--index", "lib").err
 
 
 def test_an_index_is_built_anew_with_elements(run, files):

@@ -70,6 +70,12 @@ def nested(depth: int, kind: type) -> object:
     return value
 
 
+def test_what_is_counted_stands_in_its_number():
+    told = [errors.counted(count, "document") for count in (0, 1, 2, 12_345)]
+    assert told == ["0 documents", "1 document", "2 documents", "12,345 documents"]
+    assert errors.counted(1, "copy has", "copies have") == "1 copy has"
+
+
 @pytest.mark.parametrize(
     ("value", "shown"),
     [

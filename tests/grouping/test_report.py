@@ -146,7 +146,7 @@ def test_dates_are_read_as_people_write_them_and_the_others_are_told(engine, ind
     assert [one.newest for one in made.newest] == ([day] if day else [])
     assert made.unread_dates == (0 if day else 2)
     for told in (made.left_out("months"), page(made)):
-        assert ("2 have dates that cannot be read, such as" in told) == (day is None)
+        assert ("2 documents have dates that cannot be read, such as" in told) == (day is None)
 
 
 def test_members_are_listed_with_titles_addresses_and_dates_the_original_first(engine, index):

@@ -25,7 +25,7 @@ from shinglefold.cli.shared.next_commands import repeat_command
 from shinglefold.cli.shared.output import ProgressPace, printable, progress_bar, remark, warn
 from shinglefold.cli.shared.run_summary import NO_DOCUMENTS, lacks_text, named_language_field, text_warnings
 from shinglefold.cli.shared.sources import make_read_options, page_prefixes, reading_notes, reading_options
-from shinglefold.errors import ConfigError, InputError, OutputError, is_full, suggest
+from shinglefold.errors import ConfigError, InputError, OutputError, counted, is_full, suggest
 from shinglefold.model.profiles import PROFILES, profile_of
 
 if TYPE_CHECKING:
@@ -369,5 +369,5 @@ def finish(found: Collection) -> int:
     if not failures.count:
         return PARTLY if found.lacks_text else DONE
     count = failures.count
-    remark(f"{count} document{'s' if count > 1 else ''} left out; first: {printable(failures.first)}")
+    remark(f"{counted(count, 'document')} left out; first: {printable(failures.first)}")
     return PARTLY if len(found.table) else FAILED

@@ -15,6 +15,7 @@ from shinglefold.cli.commands.files.collection import (
 from shinglefold.cli.shared.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.shared.definitions import title_field_option
 from shinglefold.cli.shared.output import printable, remark, write_csv, write_json, write_line
+from shinglefold.errors import counted
 from shinglefold.model.linkage import LINKAGE, Linkage, linkage_phrase
 
 if TYPE_CHECKING:
@@ -209,9 +210,9 @@ def _count(found: "Collection", labels: "Labels", linkage: str) -> None:
 
     sizes = np.bincount(labels)
     several = sizes[sizes > 1]
-    groups = f"{len(several):,} groups with copies, which have"
-    groups = "1 group with copies, which has" if len(several) == 1 else groups
-    line = f"{len(labels):,} documents: {groups} {several.sum():,} documents; {linkage_phrase(linkage)}"
+    groups = counted(len(several), "group with copies, which has", "groups with copies, which have")
+    line = f"{counted(len(labels), 'document')}: {groups} {counted(several.sum(), 'document')}; "
+    line += linkage_phrase(linkage)
     if unsigned := len(labels) - int(found.table.valid().sum()):
         line += f"; {unsigned:,} with too little text for a signature fold only with exact copies"
     remark(line)

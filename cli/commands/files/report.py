@@ -21,7 +21,7 @@ from shinglefold.cli.shared.output import (
     write_line,
     write_page,
 )
-from shinglefold.errors import ShinglefoldError
+from shinglefold.errors import ShinglefoldError, counted
 from shinglefold.model.linkage import LINKAGE, linkage_phrase
 
 if TYPE_CHECKING:
@@ -207,22 +207,25 @@ def _write(invocation: Invocation, made: "GroupReport", page: str | None, remedy
 def _print(made: "GroupReport", remedy: str) -> None:
     grouped = made.documents - made.without_group
     share = format_share(made.copies / grouped) if grouped else "0"
-    copies = "1 copy" if made.copies == 1 else f"{made.copies:,} copies"
     write_line(
-        f"{made.documents:,} documents in {printable(made.index)}: {made.groups:,} groups, "
-        f"{made.shared:,} of them with copies, which have {made.in_shared:,} documents; {copies} ({share})"
+        f"{counted(made.documents, 'document')} in {printable(made.index)}: {counted(made.groups, 'group')}, "
+        f"{made.shared:,} of them with copies, which have {counted(made.in_shared, 'document')}; "
+        f"{counted(made.copies, 'copy', 'copies')} ({share})"
     )
     if how := linkage_phrase(made.linkage):
         # Documents that were replaced are not in the index, so they are not counted.
         write_line(f"{how}; of equal ids the index has the last document" if remedy else how)
     if made.without_group:
-        write_line(f"{made.without_group:,} documents are in no group: {remedy}")
+        write_line(f"{counted(made.without_group, 'document is', 'documents are')} in no group: {remedy}")
     if made.placeholders:
-        write_line(f"not counted: {made.placeholders:,} ids that a gate reserved, without a document yet")
+        write_line(
+            f"not counted: {counted(made.placeholders, 'id')} that a gate reserved, without a document yet"
+        )
     if unread := made.unread():
         write_line(f"{unread}: months and newest leave them out; --date-field names another field")
     if made.led_by_several:
-        write_line(f"{made.led_by_several:,} groups are led by several documents at once: {remedy}")
+        those = counted(made.led_by_several, "group is", "groups are")
+        write_line(f"{those} led by several documents at once: {remedy}")
     for title, headings, rows, left_out in _tables(made):
         if rows:
             write_line(f"\n{title}")

@@ -24,7 +24,7 @@ from shinglefold.cli.shared.sources import (
     reading_options,
     routing_option,
 )
-from shinglefold.errors import ShinglefoldError
+from shinglefold.errors import ShinglefoldError, counted
 
 if TYPE_CHECKING:
     from shinglefold.grouping.gate.bulk_run import BulkRun
@@ -184,7 +184,7 @@ def _keep_result(run: "BulkRun") -> Iterator[None]:
 def _exit_code(run: "BulkRun") -> int:
     rest = "; what was not added can be given again"
     if run.unknown:
-        rest = f"; of the {run.unknown:,} documents that were being decided, some may have been added{rest}"
+        rest = f"; of {counted(run.unknown, 'document')} being decided, some may have been added{rest}"
     return exit_code_of_run(
         run.stopped, run.read, run.read - run.count("accepted"), run.count("accepted"), rest
     )

@@ -21,6 +21,7 @@ from shinglefold.cli.shared.output import (
     warn,
     write_lines,
 )
+from shinglefold.errors import counted
 
 if TYPE_CHECKING:
     from shinglefold.cli.shared.next_commands import Hints
@@ -135,5 +136,7 @@ def _lines(summary: "BackfillSummary", hints: "Hints") -> list[str]:
     if summary.remaining < 0:
         lines.append("how many documents have no fingerprint is unknown: the engine does not say")
     elif summary.remaining:
-        lines.append(f"{summary.remaining:,} documents have no fingerprint of this scheme")
+        lines.append(
+            f"{counted(summary.remaining, 'document has', 'documents have')} no fingerprint of this scheme"
+        )
     return lines

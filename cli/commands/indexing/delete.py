@@ -11,6 +11,7 @@ import click
 from shinglefold.cli.shared.command import DONE, FAILED, PARTLY, Invocation, command
 from shinglefold.cli.shared.definitions import engine_option
 from shinglefold.cli.shared.output import format_size, printable, remark, write_line
+from shinglefold.errors import counted
 
 if TYPE_CHECKING:
     from shinglefold.cli.shared.recipe import Target
@@ -131,7 +132,7 @@ def _describe(plan: "Deletion") -> str:
     some = (
         "an unknown number of documents, as it can't be read"
         if plan.documents is None
-        else f"{plan.documents:,} document{'' if plan.documents == 1 else 's'}"
+        else counted(plan.documents, "document")
     )
     if plan.query is not None:
         return printable(f"{some} of the index {plan.index}")

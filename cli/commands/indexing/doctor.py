@@ -18,6 +18,7 @@ from shinglefold.cli.shared.output import (
     write_lines,
 )
 from shinglefold.cli.shared.run_summary import suggest_products, unstated_markup
+from shinglefold.errors import counted
 
 if TYPE_CHECKING:
     from shinglefold.cli.shared.recipe import Target
@@ -109,7 +110,7 @@ def _removed_lines(removed: "Sequence[Placeholder]") -> Iterator[str]:
 
 
 def _lines(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
-    lines = [f"{found.documents:,} documents in {found.index}, scheme {found.scheme}"]
+    lines = [f"{counted(found.documents, 'document')} in {found.index}, scheme {found.scheme}"]
     for finding, predicate in _FINDINGS.items():
         count = found.findings.get(finding, 0)
         if count:

@@ -18,6 +18,7 @@ from shinglefold.errors import (
     PermissionDenied,
     SchemeMismatch,
     UnsupportedQuery,
+    counted,
 )
 from shinglefold.maintenance.preconditions import flat_settings
 
@@ -295,7 +296,7 @@ def leftover_warnings(engine: "Engine", infos: "Iterable[IndexInfo]", hints: "Hi
     from shinglefold.ingest.writing.target_index import unfinished_rebuilds
 
     for info, name in unfinished_rebuilds(engine, infos):
-        count = "" if info.documents is None else f", with {info.documents:,} documents"
+        count = "" if info.documents is None else f", with {counted(info.documents, 'document')}"
         also = f", also called {', '.join(info.aliases)}" if info.aliases else ""
         yield (
             f"the index {info.name!r}{also}{count}, was being built by an index --recreate of {name!r}, "

@@ -15,7 +15,7 @@ from shinglefold.cli.shared.maintenance import (
 )
 from shinglefold.cli.shared.next_commands import chain, repeat_command
 from shinglefold.cli.shared.output import format_times, progress_bar, remark, warn, write_lines
-from shinglefold.errors import ConfigError
+from shinglefold.errors import ConfigError, counted
 from shinglefold.model.linkage import LINKAGE, Linkage
 
 if TYPE_CHECKING:
@@ -132,39 +132,38 @@ def _lines(summary: "RegroupSummary") -> Iterator[str]:
     counts = summary.counts
     earlier = f"{max(0, counts.groups_before):,} before"
     yield (
-        f"{counts.groups:,} groups ({earlier}), {counts.shared:,} of them with copies, "
-        f"of {counts.read:,} documents in {summary.index}"
+        f"{counted(counts.groups, 'group')} ({earlier}), {counts.shared:,} of them with copies, "
+        f"of {counted(counts.read, 'document')} in {summary.index}"
     )
     yield (
-        f"merged: {counts.merged_from:,} groups into {counts.merged:,}; "
-        f"split: {counts.split:,} groups into {counts.split_into:,}"
+        f"merged: {counted(counts.merged_from, 'group')} into {counts.merged:,}; "
+        f"split: {counted(counts.split, 'group')} into {counts.split_into:,}"
     )
     verb = "to be written" if summary.dry_run else "decided on"
     yield (
-        f"{counts.planned:,} documents {verb}: {counts.numbered:,} without a number before, {counts.moved:,} "
-        f"to another group, {counts.relabelled:,} that lead now or lead no more"
+        f"{counted(counts.planned, 'document')} {verb}: {counts.numbered:,} without a number before, "
+        f"{counts.moved:,} to another group, {counts.relabelled:,} that lead now or lead no more"
     )
     if not summary.dry_run:
         yield (
             f"{counts.written:,} written, {counts.already:,} right already, {counts.changed:,} changed "
-            f"meanwhile, {counts.gone:,} gone, {counts.failed:,} failed; {counts.conflicts:,} conflicts"
+            f"meanwhile, {counts.gone:,} gone, {counts.failed:,} failed; "
+            f"{counted(counts.conflicts, 'conflict')}"
         )
-    readings = "1 reading" if summary.passes == 1 else f"{summary.passes:,} readings"
+    readings = counted(summary.passes, "reading")
     yield f"{summary.seconds:.1f} s, {readings}; linkage {summary.linkage}, verified by {summary.verify}"
     if counts.by_text or counts.by_signature:
         unread = ""
         if counts.by_signature:
             unread = f", {counts.by_signature:,} by signature, as a text is missing, too long or was changed"
-        pairs = "1 pair" if counts.by_text == 1 else f"{counts.by_text:,} pairs"
+        pairs = counted(counts.by_text, "pair")
         yield f"in doubt by signature: {pairs} decided by their texts{unread}"
     if summary.missing:
         yield f"no texts were compared: {summary.missing}"
     if summary.resumed:
         yield "went on from its checkpoint; the figures are of all runs"
     if counts.without_fingerprint:
-        left = (
-            "1 document" if counts.without_fingerprint == 1 else f"{counts.without_fingerprint:,} documents"
-        )
+        left = counted(counts.without_fingerprint, "document")
         yield f"left as they are: {left} without a readable fingerprint of the scheme"
     for reason, count in list(counts.reasons.items())[:5]:
         yield f"failed {format_times(count)}: {reason}"

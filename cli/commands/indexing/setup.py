@@ -25,7 +25,7 @@ from shinglefold.cli.shared.output import (
     warn,
     write_lines,
 )
-from shinglefold.errors import IndexMissing
+from shinglefold.errors import IndexMissing, counted
 
 if TYPE_CHECKING:
     from shinglefold.cli.shared.next_commands import Hints
@@ -284,8 +284,9 @@ def _remove(invocation: Invocation, target: "Target", rate: float, dry_run: bool
         if plan.problems or dry_run:
             write_lines(["nothing was removed" + ("" if plan.problems else ": this was a dry run")])
         else:
-            left = f", {counts.left:,} documents still have theirs; run it again" if counts.left else ""
-            write_lines([f"{counts.removed:,} documents are without a fingerprint{left or '; done'}"])
+            have = counted(counts.left, "document still has its own", "documents still have theirs")
+            left = f", {have}; run it again" if counts.left else ""
+            write_lines([f"fingerprints taken from {counted(counts.removed, 'document')}{left or '; done'}"])
     return PARTLY if plan.problems or counts.left else DONE
 
 
@@ -339,8 +340,8 @@ def _lines(plan: "Plan", fields: Sequence[str], dry_run: bool, hints: "Hints") -
         lines += [f"{place}: {problem}" for problem in problems]
     why = {change.name: f"fingerprints that {change.outdates}" for change in plan.changes if change.outdates}
     lines += [
-        f"{index}: {count:,} documents have {why.get(index, 'no fingerprint of this scheme')}; then: "
-        f"{hints.command('backfill', index)}"
+        f"{index}: {counted(count, 'document has', 'documents have')} "
+        f"{why.get(index, 'no fingerprint of this scheme')}; then: {hints.command('backfill', index)}"
         for index, count in plan.backfills.items()
     ]
     if not plan.changes:

@@ -23,7 +23,7 @@ from shinglefold.cli.shared.hits import (
 )
 from shinglefold.cli.shared.output import make_console, printable, remark, write_json
 from shinglefold.cli.shared.pairs import print_passages
-from shinglefold.errors import InputError
+from shinglefold.errors import InputError, counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -288,9 +288,8 @@ def _warn_of_missing_passages(store: "Store", index: str, target: "Target") -> N
     count = store.engine.search(index, body)["hits"]["total"]["value"]
     if count:
         backfill = target.hints.command("backfill", index)
-        those = "1 document stores" if count == 1 else f"{count:,} documents store"
-        found = "is" if count == 1 else "are"
-        remark(f"warning: {those} no elements of passages and {found} not found: {backfill}")
+        those = counted(count, "document is", "documents are")
+        remark(f"warning: {those} not found, without elements of passages: {backfill}")
 
 
 def _print_matches(
