@@ -267,7 +267,7 @@ def template_notes(
         ]
     covered = [*request.patterns, *(pattern for patterns in using.values() for pattern in patterns)]
     for name in request.indices:
-        behind, _ = ((), "") if "*" in name else templates.writes_to(name)
+        behind = () if "*" in name else templates.writes_to(name)[0]
         to_come = tuple(dict.fromkeys(pattern_of(index, name) for index in behind if index != name))
         if open_ones := [one for one in to_come if not any(patterns_overlap(one, have) for have in covered)]:
             notes.append(

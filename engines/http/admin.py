@@ -239,15 +239,16 @@ class AdminEngine(HttpEngine):
         except (IndexMissing, UnsupportedQuery):
             return {}
 
-    def writes_to(self, name: str) -> tuple[tuple[str, ...], str]:
-        """Return the indices of an alias, and the one for new documents (empty if there is none)."""
+    def writes_to(self, name: str) -> tuple[tuple[str, ...], str, str | None]:
+        """Return the indices of an alias, the one for new documents, if there is one, and its routing."""
         options = {index: own[name] for index, own in self._indices_of(name).items() if name in own}
         if not options:
-            return (name,), name
+            return (name,), name, None
         chosen = [index for index, given in options.items() if given.get("is_write_index")]
         if not chosen and len(options) == 1:
             chosen = [index for index, given in options.items() if given.get("is_write_index") is not False]
-        return tuple(sorted(options)), chosen[0] if chosen else ""
+        write_index = chosen[0] if chosen else ""
+        return tuple(sorted(options)), write_index, options.get(write_index, {}).get("index_routing")
 
     def _indices_of(self, index: str) -> dict[str, JSON]:
         """Return the indices behind a name, each with its aliases; none if the name does not exist."""
