@@ -17,7 +17,7 @@ from shinglefold.maintenance.preconditions import (
     write_obstacles,
 )
 from shinglefold.maintenance.reconcile import DocumentKey, guarded, key_of_action, unrecognized_content
-from shinglefold.maintenance.scan import Scan, Throttle, restart_on_expiry
+from shinglefold.maintenance.scan import Scan, Throttle, restart_on_expiry, whole_source
 from shinglefold.maintenance.setup import is_ours
 from shinglefold.model.recipe import META_KEY, stored_recipe
 from shinglefold.model.stored_fingerprint import is_placeholder, without_fingerprint
@@ -369,7 +369,8 @@ class _Stripper:
 
     def _scan(self, index: str, path: str, interrupts: Interrupts) -> None:
         self.engine.refresh(index)
-        scan = Scan(self.engine, index, _query(path), keep_alive=self.throttle.keep_alive)
+        fields = whole_source(self.engine, index)
+        scan = Scan(self.engine, index, _query(path), keep_alive=self.throttle.keep_alive, fields=fields)
         position = scan.start()
         for page in scan.pages(position):
             with interrupts.held():
