@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, BulkFailure, BulkResult, Engine, IndexInfo
-from shinglefold.errors import ConfigError, EngineError, IndexMissing
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, WindowTooLarge
 from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.ingest.writing.batch import send
 from shinglefold.maintenance.guarded_updates import ROUNDS, Hit, conflict_outcome, reread
@@ -134,10 +134,18 @@ def _one_index(engine: Engine, index: str) -> IndexInfo:
 
 
 def _by_ids(engine: Engine, index: str, aliases: tuple[str, ...], ids: tuple[str, ...]) -> Deletion:
-    there: set[str] = set()
-    for begin in range(0, len(ids), _PAGE):
-        query = {"ids": {"values": list(ids[begin : begin + _PAGE])}}
-        there.update(_found(engine, index, query, _PAGE)[1])
+    there, begin, page = set[str](), 0, _PAGE
+    while begin < len(ids):
+        query = {"ids": {"values": list(ids[begin : begin + page])}}
+        try:
+            there.update(_found(engine, index, query, page)[1])
+        except WindowTooLarge:
+            # The index has a smaller index.max_result_window.
+            if page == 1:
+                raise
+            page //= 2
+        else:
+            begin += page
     present = tuple(one for one in ids if one in there)
     missing = tuple(one for one in ids if one not in there)
     query = {"ids": {"values": list(present)}}

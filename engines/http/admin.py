@@ -14,7 +14,13 @@ from shinglefold.engines.http.responses import (
     objects_in,
     read_answer,
 )
-from shinglefold.errors import EngineUnavailable, IndexMissing, PermissionDenied, UnsupportedQuery
+from shinglefold.errors import (
+    EngineUnavailable,
+    IndexMissing,
+    PermissionDenied,
+    UnsupportedQuery,
+    WindowTooLarge,
+)
 from shinglefold.runtime.sans_io import run
 
 #: Options that an alias keeps when it moves to another index.
@@ -128,7 +134,14 @@ class AdminEngine(HttpEngine):
 
     def _deletions(self, index: str, body: JSON) -> list[JSON]:
         expected = "_shards, timed_out, and hits with _index, _id, _seq_no and _primary_term"
-        answer = self.search(index, body, self.can.newest)
+        try:
+            answer = self.search(index, body, self.can.newest)
+        except WindowTooLarge:
+            # The index has a smaller index.max_result_window.
+            if body["size"] == 1:
+                raise
+            body["size"] //= 2
+            return self._deletions(index, body)
         return read_answer(answer, self.who, expected, _deletions)
 
     @retry_when_busy

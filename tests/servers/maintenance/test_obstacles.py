@@ -1,5 +1,7 @@
 """Nothing is written into an index where an update would lose what is indexed."""
 
+import json
+
 import pytest
 from support.maintenance import FIELDS, mapped, pages, store, stored
 from support.topologies import laid_out
@@ -51,6 +53,24 @@ def test_a_derived_source_is_refused(engine, new_index, scheme):
     plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=(index,)))
     assert "rebuilt" in plan.problems[index][0]
     assert not [change for change in plan.changes if change.name == index]
+
+
+def test_an_index_that_leaves_out_long_keywords_is_refused_with_a_remedy(
+    engine, new_index, server, scheme, pipeline
+):
+    try:
+        index = new_index(mapped(scheme), {"index.mapping.ignore_above": 20})
+    except UnsupportedQuery as error:
+        pytest.skip(f"this server can't: {error}")
+    store(engine, index, pages(COUNT))
+    with pytest.raises(ConfigError, match="no keyword of more than 20 characters") as refused:
+        backfill(engine, index, pipeline, ALONE)
+    plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=(index,)))
+    assert "ignore_above" in plan.problems[index][0]
+    assert "ignore_above" in diagnose(engine, index, pipeline, DoctorOptions(workers=1)).obstacles[0]
+    path, body = str(refused.value).split("PUT ")[1].split(" ", 1)
+    server.ask("PUT", path, json.loads(body))
+    assert backfill(engine, index, pipeline, ALONE).remaining == 0
 
 
 def test_vectors_that_the_server_leaves_out_of_the_source_stay(engine, new_index, scheme, pipeline):
