@@ -316,7 +316,9 @@ def change_obstacles(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def field_obstacles(index: str, mappings: Mapping[str, Any], field: str) -> Iterator[str]:
-    """Yield a message if the fingerprint field holds other data."""
+    """Yield a message if the fingerprint field holds other data, or can't be added."""
+    if mappings.get("disable_objects") is True:
+        yield f"[{field}] is an object, and its mapping allows none (disable_objects): index into another one"
     node: Any = mappings
     for place, name in enumerate(way := split_path(field)):
         node = (node.get("properties") or {}).get(name) or {}

@@ -247,13 +247,13 @@ def concrete_index(engine: Engine, index: str) -> str:
     """
     # Not ``indices``, which also adds up sizes.
     names = list(engine.all_mappings(index))
-    if len(names) != 1:
-        raise ConfigError(f"{index!r} means {len(names)} indices: name the one index that the gate is for")
-    if names[0].startswith(_STREAMED):
+    if names and all(name.startswith(_STREAMED) for name in names):
         raise ConfigError(
             f"{index!r} is a data stream, whose documents can't be changed, so that a gate can't reserve ids "
             "by placeholders: open the gate for an index"
         )
+    if len(names) != 1:
+        raise ConfigError(f"{index!r} means {len(names)} indices: name the one index that the gate is for")
     return names[0]
 
 
