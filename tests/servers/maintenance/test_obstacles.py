@@ -6,6 +6,7 @@ import pytest
 from support.maintenance import FIELDS, mapped, pages, store, stored
 from support.topologies import laid_out
 
+import shinglefold
 from shinglefold.errors import ConfigError, UnsupportedQuery
 from shinglefold.ingest import mappings
 from shinglefold.ingest.index_mapping import default_recipe
@@ -91,6 +92,9 @@ def test_vectors_that_the_server_leaves_out_of_the_source_stay(engine, new_index
     forms = ({}, {f"_dedup.{part}": value for part, value in outcome.document["_dedup"].items()})
     store(engine, index, [{**page, **vectors, **forms[at % 2]} for at, page in enumerate(pages(COUNT))])
     assert backfill(engine, index, pipeline, ALONE).counts.updated == COUNT
+    asked = {"_source": {"exclude_vectors": False}, "ext": {"dedup": {"verify": "text"}}}
+    shown = shinglefold.open(engine, index).search(asked)["hits"]["hits"][0]["_source"]
+    assert {name: shown.get(name) for name in vectors} == vectors
     assert carry_out_removal(engine, plan_removal(engine, index)).removed == COUNT
     hits = engine.search(index, {"size": COUNT, "_source": ["*"]})["hits"]["hits"]
     assert [{name: hit["_source"].get(name) for name in vectors} for hit in hits] == [vectors] * COUNT
