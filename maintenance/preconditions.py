@@ -18,7 +18,7 @@ from shinglefold.errors import ConfigError, PermissionDenied, suggest
 from shinglefold.ingest.index_mapping import USUAL_PROPERTIES, recipe_mappings
 from shinglefold.model.recipe import META_KEY, PASSAGES, Recipe, first_difference
 from shinglefold.model.stored_fingerprint import BOOKKEEPING_PARTS, FINGERPRINT_PARTS
-from shinglefold.rerank.index_fields import mapped_at
+from shinglefold.rerank.index_fields import definition_of, mapped_at
 
 #: For each part of a fingerprint, and of placeholders: its valid types, and the options that must be on.
 _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
@@ -315,8 +315,13 @@ def change_obstacles(settings: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def field_obstacles(index: str, mappings: Mapping[str, Any], field: str) -> Iterator[str]:
-    """Yield a message if the fingerprint field holds other data, or can't be added."""
+def field_obstacles(
+    index: str, mappings: Mapping[str, Any], field: str, texts: Iterable[str] = ()
+) -> Iterator[str]:
+    """Yield a message if the fingerprint field can't be added, or only searches know the field of a text."""
+    for text in texts:
+        if (found := definition_of(mappings, text)) and found[0] != text:
+            yield f"no document has a field [{text}], which only searches know: name [{found[0]}] instead"
     if mappings.get("disable_objects") is True:
         yield f"[{field}] is an object, and its mapping allows none (disable_objects): index into another one"
     node: Any = mappings

@@ -390,7 +390,7 @@ def _obstacles(
     hint = f"this can't be changed in place: index into a new one, or {other_field_hint(name, mappings)}"
     return (
         *source_obstacles(mappings, settings),
-        *field_obstacles(name, mappings, request.recipe.field),
+        *field_obstacles(name, mappings, request.recipe.field, request.recipe.fields),
         *keyword_obstacles(name, settings),
         *unwritable_fields(name, mappings, request.written),
         *(f"{one}; {hint}" for one in compare_mappings(mappings, request.recipe).wrong),

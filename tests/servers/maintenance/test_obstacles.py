@@ -74,6 +74,19 @@ def test_an_index_that_leaves_out_long_keywords_is_refused_with_a_remedy(
     assert backfill(engine, index, pipeline, ALONE).remaining == 0
 
 
+@pytest.mark.parametrize("text", ["head", "title.exact"])
+def test_a_text_field_that_no_document_has_is_refused(engine, server, new_index, text):
+    title = {"type": "text", "fields": {"exact": {"type": "keyword"}}}
+    head = {"head": {"type": "alias", "path": "title"}} if text == "head" else {}
+    try:
+        index = new_index({"properties": {"title": title, **head}})
+    except UnsupportedQuery as error:
+        pytest.skip(f"this server has no field aliases: {error}")
+    with pytest.raises(ConfigError, match=r"name \[title\] instead"):
+        shinglefold.setup(server.url, index, text=[text])
+    assert "_meta" not in engine.mappings(index)
+
+
 def test_vectors_that_the_server_leaves_out_of_the_source_stay(engine, new_index, scheme, pipeline):
     vector = {"type": "dense_vector", "dims": 2}
     made = mapped(
