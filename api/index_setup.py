@@ -121,6 +121,9 @@ def setup(
             recipe = replace(recipe, pipeline=with_never_differ(recipe.pipeline, recipe.field, names))
         plan = make_plan(engine, SetupRequest(recipe, (index,)))
         if plan.problems:
+            # The request that a data stream needs names our component template.
+            needed = tuple(change for change in plan.changes if change.kind == "component template")
+            carry_out(engine, replace(plan, changes=needed))
             found_problems = (f"{name}: {one}" for name, some in plan.problems.items() for one in some)
             raise ConfigError(f"index {index!r} can't be set up in place: {'; '.join(found_problems)}")
         known = usual_properties(recipe) if engine.templates is None else {}

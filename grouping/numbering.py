@@ -97,7 +97,7 @@ class Numbering:
     _rewritten: set[DocumentKey] = field(default_factory=set)
     _gate_fields: GateFields = field(init=False)
     _must_note: bool = field(init=False)
-    _write_index: str = ""
+    _write_index: tuple[str, str | None] = ("", None)
     _alias_checked: float = 0.0
 
     def __post_init__(self) -> None:
@@ -129,9 +129,9 @@ class Numbering:
             self._must_note = False
         self._refresh_if_many()
         self.marker.renew()
-        if self._write_index != self.index:
+        if self._write_index[0] != self.index:
             # Behind an alias new documents may go to another index from one batch to the next.
-            self._write_index = ""
+            self._write_index = ("", None)
         # Without an id a document could not be told from others.
         actions = [with_id(action) for action in actions]
         documents: dict[int, QueryDocument] = {}
@@ -151,13 +151,13 @@ class Numbering:
     def _key_of(self, action: Action) -> DocumentKey:
         """Return the key of a document: several indices of an alias may have its id."""
         index = str(action.get("_index", self.index))
-        where = self._current_write_index() if index == self.index else index
-        return DocumentKey(where, str(action["_id"]), action.get("routing"))
+        where, routing = self._current_write_index() if index == self.index else (index, None)
+        return DocumentKey(where, str(action["_id"]), action.get("routing", routing))
 
-    def _current_write_index(self) -> str:
-        """Return the index that new documents go to; an alias may change it."""
+    def _current_write_index(self) -> tuple[str, str | None]:
+        """Return the index that new documents go to, and its routing; an alias may change both."""
         now = monotonic()
-        if not self._write_index or now - self._alias_checked > _ALIAS_CHECK:
+        if not self._write_index[0] or now - self._alias_checked > _ALIAS_CHECK:
             self._write_index, self._alias_checked = write_index_of(self.engine, self.index), now
         return self._write_index
 

@@ -141,19 +141,19 @@ def ensure_index(
     return False
 
 
-def check_write_index(engine: Engine, index: str) -> None:
-    """Check that a name is not an alias of several indices without a write index.
+def check_write_index(engine: Engine, index: str) -> str | None:
+    """Check that a name is no alias without a write index; return the routing that it gives to documents.
 
     Raises:
         ConfigError: it is one, so that every document would fail.
     """
     if engine.templates is None:
-        return
+        return None
     try:
-        indices, write_index = engine.templates.writes_to(index)
+        indices, write_index, routing = engine.templates.writes_to(index)
     except PermissionDenied:
         # The client may not read mappings. If they do not fit, the first document fails.
-        return
+        return None
     if not write_index:
         add = {"index": indices[-1], "alias": index, "is_write_index": True}
         request = json.dumps({"actions": [{"add": add}]}, ensure_ascii=False)
@@ -161,16 +161,18 @@ def check_write_index(engine: Engine, index: str) -> None:
             f"{index!r} is an alias of {', '.join(indices)} without a write index: index into one of them, "
             f"or make one the write index: POST /_aliases {request}"
         )
+    return routing
 
 
-def write_index_of(engine: Engine, index: str) -> str:
-    """Return the write index of an alias; the name itself if it is not one, or if aliases are hidden."""
+def write_index_of(engine: Engine, index: str) -> tuple[str, str | None]:
+    """Return the write index of an alias and its routing; the name itself if it is none, or is hidden."""
     if engine.templates is None:
-        return index
+        return index, None
     try:
-        return engine.templates.writes_to(index)[1] or index
+        _, write_index, routing = engine.templates.writes_to(index)
     except PermissionDenied:
-        return index
+        return index, None
+    return write_index or index, routing
 
 
 def is_append_only(engine: Engine, index: str) -> bool:

@@ -33,6 +33,7 @@ from shinglefold.maintenance.scan import (
     ScanPosition,
     Slice,
     Throttle,
+    whole_source,
 )
 from shinglefold.model.recipe import FIELD, has_recipe, missing_recipe
 from shinglefold.options.validation import (
@@ -355,6 +356,7 @@ class _Backfill:
             part=self.options.part,
             backoff=self.options.backoff,
             keep_alive=self.throttle.keep_alive,
+            fields=whole_source(self.engine, self.index),
         )
 
     @property

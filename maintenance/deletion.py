@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, BulkFailure, BulkResult, Engine, IndexInfo
-from shinglefold.errors import ConfigError, EngineError, IndexMissing
+from shinglefold.errors import ConfigError, EngineError, IndexMissing, WindowTooLarge
 from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.ingest.writing.batch import send
 from shinglefold.maintenance.guarded_updates import ROUNDS, Hit, conflict_outcome, reread
@@ -17,7 +17,7 @@ from shinglefold.maintenance.preconditions import (
     write_obstacles,
 )
 from shinglefold.maintenance.reconcile import DocumentKey, guarded, key_of_action, unrecognized_content
-from shinglefold.maintenance.scan import Scan, Throttle, restart_on_expiry
+from shinglefold.maintenance.scan import Scan, Throttle, restart_on_expiry, whole_source
 from shinglefold.maintenance.setup import is_ours
 from shinglefold.model.recipe import META_KEY, stored_recipe
 from shinglefold.model.stored_fingerprint import is_placeholder, without_fingerprint
@@ -134,10 +134,18 @@ def _one_index(engine: Engine, index: str) -> IndexInfo:
 
 
 def _by_ids(engine: Engine, index: str, aliases: tuple[str, ...], ids: tuple[str, ...]) -> Deletion:
-    there: set[str] = set()
-    for begin in range(0, len(ids), _PAGE):
-        query = {"ids": {"values": list(ids[begin : begin + _PAGE])}}
-        there.update(_found(engine, index, query, _PAGE)[1])
+    there, begin, page = set[str](), 0, _PAGE
+    while begin < len(ids):
+        query = {"ids": {"values": list(ids[begin : begin + page])}}
+        try:
+            there.update(_found(engine, index, query, page)[1])
+        except WindowTooLarge:
+            # The index has a smaller index.max_result_window.
+            if page == 1:
+                raise
+            page //= 2
+        else:
+            begin += page
     present = tuple(one for one in ids if one in there)
     missing = tuple(one for one in ids if one not in there)
     query = {"ids": {"values": list(present)}}
@@ -369,7 +377,8 @@ class _Stripper:
 
     def _scan(self, index: str, path: str, interrupts: Interrupts) -> None:
         self.engine.refresh(index)
-        scan = Scan(self.engine, index, _query(path), keep_alive=self.throttle.keep_alive)
+        fields = whole_source(self.engine, index)
+        scan = Scan(self.engine, index, _query(path), keep_alive=self.throttle.keep_alive, fields=fields)
         position = scan.start()
         for page in scan.pages(position):
             with interrupts.held():

@@ -24,6 +24,7 @@ from shinglefold.maintenance.reconcile import (
     unrecognized_content,
     update_action,
 )
+from shinglefold.maintenance.scan import whole_source
 from shinglefold.model.stored_fingerprint import is_placeholder
 from shinglefold.rerank.hits import check_complete
 from shinglefold.runtime.backoff import Backoff, retry_unavailable
@@ -147,9 +148,11 @@ def conflict_outcome(failure: BulkFailure) -> Literal["conflict", "gone", "refus
 def reread(engine: Engine, keys: Iterable[DocumentKey], backoff: Backoff) -> Iterator[Hit]:
     """Yield the newest versions of documents, without deleted ones."""
     wanted = list(keys)
+    more: JSON = {"seq_no_primary_term": True} if engine.can.seq_no else {}
     for index in {key.index for key in wanted}:
         retry_unavailable(partial(engine.refresh, index), backoff)
-    more: JSON = {"seq_no_primary_term": True} if engine.can.seq_no else {}
+        if fields := whole_source(engine, index):
+            more["_source"] = fields
     for hits in read_documents(engine, wanted, backoff, _BATCH, more):
         yield from hits
 

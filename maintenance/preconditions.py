@@ -18,7 +18,7 @@ from shinglefold.errors import ConfigError, PermissionDenied, suggest
 from shinglefold.ingest.index_mapping import USUAL_PROPERTIES, recipe_mappings
 from shinglefold.model.recipe import META_KEY, PASSAGES, Recipe, first_difference
 from shinglefold.model.stored_fingerprint import BOOKKEEPING_PARTS, FINGERPRINT_PARTS
-from shinglefold.rerank.index_fields import mapped_at
+from shinglefold.rerank.index_fields import definition_of, mapped_at
 
 #: For each part of a fingerprint, and of placeholders: its valid types, and the options that must be on.
 _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
@@ -43,6 +43,8 @@ _OFF_BY_DEFAULT = (("binary", "doc_values"),)
 #: Settings that block writes.
 _BLOCKS = ("index.blocks.read_only", "index.blocks.write")
 _SNAPSHOTS = ("snapshot", "remote_snapshot")
+#: Characters of a fingerprint's keywords, rounded up: a digest with seal and facts has some 90.
+_LONGEST_KEYWORD = 128
 _SYNTHETIC_MODES = ("logsdb", "time_series")
 #: A value that is replaced as a whole, so that keys it lacks are removed.
 _ATOMIC = f"{META_KEY}.pipeline"
@@ -258,6 +260,7 @@ def obstacles(engine: Engine, index: str, field: str, *, writes: bool = True) ->
             *source_obstacles(mappings, settings.get(name, {})),
             *change_obstacles(settings.get(name, {})),
             *field_obstacles(name, mappings, field),
+            *keyword_obstacles(name, settings.get(name, {})),
             *(write_obstacles(name, settings.get(name, {})) if writes else ()),
         )
         for name, mappings in engine.all_mappings(index).items()
@@ -312,8 +315,15 @@ def change_obstacles(settings: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def field_obstacles(index: str, mappings: Mapping[str, Any], field: str) -> Iterator[str]:
-    """Yield a message if the fingerprint field holds other data."""
+def field_obstacles(
+    index: str, mappings: Mapping[str, Any], field: str, texts: Iterable[str] = ()
+) -> Iterator[str]:
+    """Yield a message if the fingerprint field can't be added, or only searches know the field of a text."""
+    for text in texts:
+        if (found := definition_of(mappings, text)) and found[0] != text:
+            yield f"no document has a field [{text}], which only searches know: name [{found[0]}] instead"
+    if mappings.get("disable_objects") is True:
+        yield f"[{field}] is an object, and its mapping allows none (disable_objects): index into another one"
     node: Any = mappings
     for place, name in enumerate(way := split_path(field)):
         node = (node.get("properties") or {}).get(name) or {}
@@ -328,6 +338,16 @@ def field_obstacles(index: str, mappings: Mapping[str, Any], field: str) -> Iter
     if others:
         why = f"holds {', '.join(others)}, which are not parts of a fingerprint"
         yield _foreign(field, why, index, mappings)
+
+
+def keyword_obstacles(index: str, settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the reason if the index leaves out keywords as long as those of a fingerprint."""
+    name = "index.mapping.ignore_above"
+    if int(settings.get(name, _LONGEST_KEYWORD)) < _LONGEST_KEYWORD:
+        yield (
+            f"it indexes no keyword of more than {settings[name]} characters ({name}), so fingerprints could "
+            f'not be found; allow them: PUT /{index}/_settings?reopen=true {{"{name}": {_LONGEST_KEYWORD}}}'
+        )
 
 
 def unmapped_fields(mappings: Mapping[str, Any], names: Iterable[str]) -> list[str]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from math import ceil
 from time import monotonic, sleep
 from typing import Any, TypeVar
@@ -40,6 +41,8 @@ RESTARTS = 5
 _PROBE_EVERY = 4
 #: The most indices of one scan: as many buckets as every server returns by default.
 _INDICES = 10_000
+#: Types of fields that Elasticsearch leaves out of a source since 9.2, unless a pattern includes them.
+_VECTORS = frozenset(("dense_vector", "rank_vectors", "sparse_vector"))
 
 
 @dataclass(slots=True)
@@ -360,6 +363,17 @@ class Scan:
         except EngineError:
             return False
         return True
+
+
+def whole_source(engine: Engine, index: str) -> list[str] | None:
+    """Return the ``fields`` of a scan whose documents may be written back: with their vectors."""
+    mappings = retry_unavailable(lambda: engine.all_mappings(index), DEFAULT_BACKOFF)
+    return ["*"] if any(map(_has_vectors, mappings.values())) else None
+
+
+def _has_vectors(node: Mapping[str, Any]) -> bool:
+    below = ((node.get(name) or {}).values() for name in ("properties", "fields"))
+    return node.get("type") in _VECTORS or any(map(_has_vectors, chain(*below)))
 
 
 def restart_on_expiry(read: Callable[[], T]) -> T:

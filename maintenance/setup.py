@@ -16,6 +16,7 @@ from shinglefold.maintenance.preconditions import (
     few,
     field_obstacles,
     incomplete_streams,
+    keyword_obstacles,
     other_field_hint,
     pattern_of,
     patterns_overlap,
@@ -267,7 +268,7 @@ def template_notes(
         ]
     covered = [*request.patterns, *(pattern for patterns in using.values() for pattern in patterns)]
     for name in request.indices:
-        behind, _ = ((), "") if "*" in name else templates.writes_to(name)
+        behind = () if "*" in name else templates.writes_to(name)[0]
         to_come = tuple(dict.fromkeys(pattern_of(index, name) for index in behind if index != name))
         if open_ones := [one for one in to_come if not any(patterns_overlap(one, have) for have in covered)]:
             notes.append(
@@ -386,13 +387,13 @@ def _obstacles(
 ) -> tuple[str, ...]:
     """Return reasons why an index can't get fingerprints; it is not changed then."""
     settings = settings_of(engine, name).get(name, {})
-    wrong = compare_mappings(mappings, request.recipe).wrong
-    hint = other_field_hint(name, mappings)
+    hint = f"this can't be changed in place: index into a new one, or {other_field_hint(name, mappings)}"
     return (
         *source_obstacles(mappings, settings),
-        *field_obstacles(name, mappings, request.recipe.field),
+        *field_obstacles(name, mappings, request.recipe.field, request.recipe.fields),
+        *keyword_obstacles(name, settings),
         *unwritable_fields(name, mappings, request.written),
-        *(f"{one}; this can't be changed in place: index into a new one, or {hint}" for one in wrong),
+        *(f"{one}; {hint}" for one in compare_mappings(mappings, request.recipe).wrong),
         *write_obstacles(name, settings),
     )
 
@@ -419,8 +420,7 @@ def _usual(names: Iterable[str]) -> dict[str, JSON]:
 
 def _recipe_to_store(found: Mapping[str, Any], recipe: Recipe) -> JSON:
     """Return the recipe to store; if only the product version differs, the stored recipe stays."""
-    stored = _plain(stored_recipe(found) or {})
-    new = _plain(recipe.to_json())
+    stored, new = _plain(stored_recipe(found) or {}), _plain(recipe.to_json())
     same = not list(differences(stored, {**new, "product": stored.get("product")}))
     return _plain(found["_meta"][META_KEY]) if same else {**stored, **new}
 

@@ -29,7 +29,7 @@ from shinglefold.rerank.hits import (
     stored_texts,
 )
 from shinglefold.rerank.index_fields import hit_language, languages_of
-from shinglefold.rerank.request.arguments import read_source_filter
+from shinglefold.rerank.request.arguments import request_source_filter
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch.b_bit_minhash import agreement_rows, estimate, length_ratio
 from shinglefold.sketch.verification import DecidedBy
@@ -82,7 +82,7 @@ def shown_fields(source: object, named: tuple[str, ...], known: tuple[str, ...])
     Raises:
         ConfigError: the filter leaves out a field that the request names, or all known ones.
     """
-    wanted = read_source_filter(source)
+    wanted = request_source_filter(source)
     shown = tuple(field for field in named or known if wanted.shows(field))
     if not shown or (named and len(shown) < len(named)):
         hidden = ", ".join(field for field in named or known if field not in shown)

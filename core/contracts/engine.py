@@ -240,8 +240,8 @@ class Templates(Protocol):
         """Return the flat settings of each index that a name or pattern matches, closed ones included."""
         ...
 
-    def writes_to(self, name: str) -> tuple[tuple[str, ...], str]:
-        """Return the indices behind an alias, and its write index, empty if it has none.
+    def writes_to(self, name: str) -> tuple[tuple[str, ...], str, str | None]:
+        """Return the indices behind an alias, its write index (empty if it has none), and its index routing.
 
         Any other name stands for itself.
         """

@@ -14,7 +14,13 @@ from shinglefold.engines.http.responses import (
     objects_in,
     read_answer,
 )
-from shinglefold.errors import EngineUnavailable, IndexMissing, PermissionDenied, UnsupportedQuery
+from shinglefold.errors import (
+    EngineUnavailable,
+    IndexMissing,
+    PermissionDenied,
+    UnsupportedQuery,
+    WindowTooLarge,
+)
 from shinglefold.runtime.sans_io import run
 
 #: Options that an alias keeps when it moves to another index.
@@ -128,7 +134,14 @@ class AdminEngine(HttpEngine):
 
     def _deletions(self, index: str, body: JSON) -> list[JSON]:
         expected = "_shards, timed_out, and hits with _index, _id, _seq_no and _primary_term"
-        answer = self.search(index, body, self.can.newest)
+        try:
+            answer = self.search(index, body, self.can.newest)
+        except WindowTooLarge:
+            # The index has a smaller index.max_result_window.
+            if body["size"] == 1:
+                raise
+            body["size"] //= 2
+            return self._deletions(index, body)
         return read_answer(answer, self.who, expected, _deletions)
 
     @retry_when_busy
@@ -239,15 +252,16 @@ class AdminEngine(HttpEngine):
         except (IndexMissing, UnsupportedQuery):
             return {}
 
-    def writes_to(self, name: str) -> tuple[tuple[str, ...], str]:
-        """Return the indices of an alias, and the one for new documents (empty if there is none)."""
+    def writes_to(self, name: str) -> tuple[tuple[str, ...], str, str | None]:
+        """Return the indices of an alias, the one for new documents, if there is one, and its routing."""
         options = {index: own[name] for index, own in self._indices_of(name).items() if name in own}
         if not options:
-            return (name,), name
+            return (name,), name, None
         chosen = [index for index, given in options.items() if given.get("is_write_index")]
         if not chosen and len(options) == 1:
             chosen = [index for index, given in options.items() if given.get("is_write_index") is not False]
-        return tuple(sorted(options)), chosen[0] if chosen else ""
+        write_index = chosen[0] if chosen else ""
+        return tuple(sorted(options)), write_index, options.get(write_index, {}).get("index_routing")
 
     def _indices_of(self, index: str) -> dict[str, JSON]:
         """Return the indices behind a name, each with its aliases; none if the name does not exist."""

@@ -121,7 +121,10 @@ _READ_STATUSES = MappingProxyType(
     }
 )
 _WINDOW = "Result window is too large"
-_WINDOW_REMEDY = "Use search_after under a point in time, or raise index.max_result_window."
+_WINDOW_REMEDY = (
+    'Raise the limit (PUT /INDEX/_settings {"index.max_result_window": …}), or use search_after under a '
+    "point in time."
+)
 _FIELDS = "Limit of total fields"
 _FIELDS_REMEDY = (
     "The index has as many fields as it may: take one with fewer, or raise that "

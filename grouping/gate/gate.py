@@ -144,13 +144,18 @@ class BaseGate:
         return Member(document_key(id_, routing), source, query, numbers, match_keys_of(query), create)
 
     def _routing(self, given: object) -> str | None:
-        """Return the routing of a document; None if it has none."""
+        """Return the routing of a document, which an alias may give; None if it has none."""
         if given is None:
-            return None
+            return self._setup.routing
         if isinstance(given, bool) or not isinstance(given, str | int) or given == "":
             raise InputError(f"its _routing is {given!r}; give a text that is not empty, or leave it out")
         if not self._setup.intents:
             raise InputError("its index is in an engine that has no _routing; leave it out")
+        if self._setup.routing not in (None, str(given)):
+            alias, own = self._setup.given_name, self._setup.routing
+            raise InputError(
+                f"its _routing is {given!r}, and the alias {alias!r} has the index routing {own!r}"
+            )
         return str(given)
 
     def _job(self, callers: Sequence[WaitingCaller]) -> DecisionJob:

@@ -27,7 +27,7 @@ from shinglefold.grouping.intent_index import check_intents, ensure_intents
 from shinglefold.grouping.rules import Policy
 from shinglefold.grouping.similarity import SimilarityModel, similarity_model
 from shinglefold.ingest import Pipeline
-from shinglefold.ingest.index_mapping import nest
+from shinglefold.ingest.index_mapping import check_write_index, nest
 from shinglefold.maintenance.preconditions import (
     change_obstacles,
     properties_at,
@@ -66,6 +66,7 @@ class GateSetup:
         pipelines: the server's own ingest pipelines of the index.
         identities: the identity of each index by name; a new index of the same name has another one.
         given_name: the name that the gate was opened by, perhaps an alias.
+        routing: the routing that this alias gives to documents.
     """
 
     index: str
@@ -77,6 +78,7 @@ class GateSetup:
     identities: Mapping[str, str]
     given_name: str
     pipelines: tuple[str, ...] = ()
+    routing: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -169,6 +171,7 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     check_seal(seal)
     check_number("lease (seconds)", lease, above=True)
     concrete = concrete_index(engine, index)
+    routing = None if concrete == index else check_write_index(engine, index)
     mappings = engine.mappings(concrete)
     recipe = Recipe.of(mappings, index)
     check_sealed(recipe.sealed, seal, f"index {index!r}")
@@ -211,7 +214,9 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
         retry=DEFAULT_BACKOFF if intents else _NO_RETRIES,
     )
     read_back = (*parts, *scopes, *model.texts)
-    return GateSetup(concrete, intents, recipe, model, context, read_back, identities, index, pipelines)
+    return GateSetup(
+        concrete, intents, recipe, model, context, read_back, identities, index, pipelines, routing
+    )
 
 
 def _check_groups(recipe: Recipe, index: str, policy: Policy) -> None:
@@ -242,13 +247,13 @@ def concrete_index(engine: Engine, index: str) -> str:
     """
     # Not ``indices``, which also adds up sizes.
     names = list(engine.all_mappings(index))
-    if len(names) != 1:
-        raise ConfigError(f"{index!r} means {len(names)} indices: name the one index that the gate is for")
-    if names[0].startswith(_STREAMED):
+    if names and all(name.startswith(_STREAMED) for name in names):
         raise ConfigError(
             f"{index!r} is a data stream, whose documents can't be changed, so that a gate can't reserve ids "
             "by placeholders: open the gate for an index"
         )
+    if len(names) != 1:
+        raise ConfigError(f"{index!r} means {len(names)} indices: name the one index that the gate is for")
     return names[0]
 
 

@@ -21,7 +21,7 @@ from shinglefold.rerank.hits import (
     refuse_small_windows,
     stored_fingerprint,
 )
-from shinglefold.rerank.request.arguments import formatted_places, read_source_filter, sort_keys
+from shinglefold.rerank.request.arguments import formatted_places, request_source_filter, sort_keys
 from shinglefold.rerank.request.bodies import (
     SEQ_NO,
     chosen_body,
@@ -354,7 +354,7 @@ def _stale(
     found: Mapping[int, JSON],
 ) -> Steps[set[int]]:
     """Return those of some hits whose fingerprint is of another text; read texts that the request hides."""
-    shown = read_source_filter(reading.body.get("_source"))
+    shown = request_source_filter(reading.body.get("_source"))
     if all(map(shown.shows, stage.sources)):
         sources: Mapping[int, JSON] = {at: found[at].get("_source") or {} for at in places}
     else:

@@ -21,7 +21,7 @@ from shinglefold.rerank.page.fetch import (
 )
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
-from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter
+from shinglefold.rerank.request.arguments import DUPLICATES, read_source_filter, request_source_filter
 from shinglefold.rerank.request.bodies import shown_keys
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.hit_parts import completions_body
@@ -225,7 +225,7 @@ def _add_texts(
     places = sorted({at for pair in pairs for at in pair} - texts.keys())
     if not places:
         return
-    shown = read_source_filter(reading.body.get("_source"))
+    shown = request_source_filter(reading.body.get("_source"))
     sources: dict[int, JSON] = {}
     if all(map(shown.shows, stage.fields)):
         sources = {place: found[place].get("_source") or {} for place in places}

@@ -126,6 +126,13 @@ def read_source_filter(given: object) -> SourceFilter:
     return SourceFilter(True, _patterns(given, "include"), _patterns(given, "exclude"))
 
 
+def request_source_filter(given: object) -> SourceFilter:
+    """Read the ``_source`` filter of a request; Elasticsearch's option for vectors is left to it."""
+    if isinstance(given, Mapping):
+        given = {name: value for name, value in given.items() if name != "exclude_vectors"}
+    return read_source_filter(given)
+
+
 def _patterns(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
     found = given.get(f"{name}s", given.get(name)) or ()
     return check_strings(f"_source {name}s", [found] if isinstance(found, str) else found, MOST_PATTERNS)

@@ -77,6 +77,25 @@ def test_foreign_fields_are_reported_with_a_remedy(definition, said):
     assert told.endswith("`shinglefold setup shop --dedup-field _copies`")
 
 
+def test_names_that_only_searches_know_are_no_text_fields():
+    title = {"type": "text", "fields": {"exact": {"type": "keyword"}}}
+    found = {
+        "properties": {
+            "title": title,
+            "o": {"properties": {"t": title}},
+            "head": {"type": "alias", "path": "title"},
+        }
+    }
+    told = list(
+        field_obstacles("shop", found, "_dedup", ["title", "o.t", "none", "head", "title.exact", "o.t.exact"])
+    )
+    assert [one[one.index("name [") :] for one in told] == [
+        "name [title] instead",
+        "name [title] instead",
+        "name [o.t] instead",
+    ]
+
+
 def test_a_text_field_as_parent_is_foreign(scheme):
     found = {"properties": {"meta": {"type": "text"}}}
     (told,) = field_obstacles("shop", found, "meta.print")

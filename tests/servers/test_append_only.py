@@ -1,5 +1,6 @@
 """Data streams and closed indices: documents go in, or what keeps them out is said once."""
 
+import json
 import uuid
 from contextlib import suppress
 from urllib.error import HTTPError
@@ -10,6 +11,7 @@ from support.gate.indices import gated_index
 from support.maintenance import mapped, pages
 from support.topologies import laid_out
 
+import shinglefold
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.grouping import Gate
@@ -59,6 +61,27 @@ def test_what_is_behind_a_data_stream_is_told(engine, stream):
         (info,) = engine.indices(asked)
         assert info.name.startswith(f".ds-{stream}")
         assert (info.documents, info.aliases) == (1, ())
+
+
+def test_the_request_in_the_message_lets_a_data_stream_be_set_up(server, stream):
+    with pytest.raises(ConfigError, match="lacks the fields") as refused:
+        shinglefold.setup(server.url, stream, text=["body"])
+    path, body = str(refused.value).split("PUT ")[1].split(" ", 1)
+    try:
+        server.ask("PUT", path, json.loads(body))
+        shinglefold.setup(server.url, stream, text=["body"])
+        with shinglefold.open(server.url, stream) as site:
+            assert site.backfill().counts.updated == 1
+            assert site.index([{"@timestamp": "2026-01-02", "id": "two", "body": "two words"}]).indexed == 1
+            server.ask("POST", f"/{stream}/_rollover")
+            assert site.index([{"@timestamp": "2026-01-03", "id": "three", "body": "a b c"}]).indexed == 1
+            assert site.doctor().findings == {"sound": 3}
+            with pytest.raises(ConfigError, match="is a data stream"):
+                site.add({"@timestamp": "2026-01-04", "id": "four", "body": "d e f"})
+    finally:
+        server.ask("DELETE", f"/_data_stream/{stream}")
+        server.ask("DELETE", f"/_index_template/{stream}")
+        server.ask("DELETE", "/_component_template/shinglefold-_dedup")
 
 
 def test_a_data_stream_is_not_built_anew_in_vain(engine, stream):

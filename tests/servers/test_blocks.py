@@ -9,6 +9,7 @@ from shinglefold.errors import EngineError, IndexReadOnly
 from shinglefold.ingest import Fingerprinter, index_documents
 from shinglefold.ingest.index_mapping import default_recipe
 from shinglefold.maintenance import BackfillOptions, backfill, diagnose
+from shinglefold.maintenance.deletion import delete, plan_deletion
 from shinglefold.maintenance.retry import retry
 from shinglefold.maintenance.setup import SetupRequest, make_plan
 from shinglefold.rerank import FoldedSearch, FoldOptions
@@ -136,3 +137,8 @@ def test_an_index_with_small_windows_is_read_in_steps(engine, made, pipeline, sc
         hit["_id"] for page in folded.pages(index, {**body, "size": 90}) for hit in page["hits"]["hits"]
     ]
     assert walked == expected
+    plan = plan_deletion(engine, index, ids=[*expected[:600], "none"])
+    assert (plan.documents, plan.missing) == (600, ("none",))
+    assert delete(engine, plan).indexed == 600
+    left = engine.search(index, {"size": 500, "_source": False})["hits"]["hits"]
+    assert sorted(hit["_id"] for hit in left) == expected[600:]

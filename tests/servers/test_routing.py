@@ -8,7 +8,7 @@ import pytest
 from support.maintenance import mapped, pages, store
 
 import shinglefold
-from shinglefold.errors import UnsupportedQuery
+from shinglefold.errors import ConfigError, UnsupportedQuery
 
 pytestmark = pytest.mark.newest
 
@@ -105,3 +105,31 @@ def test_the_commands_take_a_routing_field(run, engine, new_index, made, tmp_pat
     place.write_text(json.dumps({**pages(1, seed=5)[0], "id": "new", "site": "b"}) + "\n")
     assert run("add", str(place), "--index", index, "--routing-field", "site")[0] == 0
     assert ("new", "b") in routed(engine, index)
+
+
+def test_documents_added_through_an_alias_have_its_routing(server, engine, new_index, scheme):
+    index = new_index(mapped(scheme), SETTINGS)
+    shinglefold.setup(server.url, index, text=["title", "body"], groups=True)
+    alias, (first, *others) = f"{index}-alias", pages(8)
+    _point(server, index, alias, routing="here")
+    with shinglefold.open(server.url, alias, policy="tag") as site:
+        assert site.add(first).leads
+        assert {one.status for one in site.add_all(others[:4])} == {"accepted"}
+        assert site.index([first, *others]).indexed == 8
+        stored = routed(engine, index)
+        assert {routing for _, routing in stored} == {"here"}
+        assert len(stored) == len(routed(engine, alias)) == 8
+        # Indexed again, it is the earlier version of itself.
+        assert stored["page-0", "here"]["_dedup"]["leader"]
+        (verdict,) = site.add_all([{**first, "id": "other", "_routing": "elsewhere"}])
+        assert (verdict.status, "index routing 'here'" in verdict.reason) == ("failed", True)
+    _point(server, index, alias, is_write_index=False)
+    with (
+        shinglefold.open(server.url, alias) as site,
+        pytest.raises(ConfigError, match="without a write index"),
+    ):
+        site.add({**first, "id": "other"})
+
+
+def _point(server, index, alias, **options):
+    server.ask("POST", "/_aliases", {"actions": [{"add": {"index": index, "alias": alias, **options}}]})

@@ -1,14 +1,17 @@
 """Nothing is written into an index where an update would lose what is indexed."""
 
+import json
+
 import pytest
-from support.maintenance import FIELDS, pages, store, stored
+from support.maintenance import FIELDS, mapped, pages, store, stored
 from support.topologies import laid_out
 
+import shinglefold
 from shinglefold.errors import ConfigError, UnsupportedQuery
 from shinglefold.ingest import mappings
 from shinglefold.ingest.index_mapping import default_recipe
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
-from shinglefold.maintenance.deletion import plan_removal
+from shinglefold.maintenance.deletion import carry_out_removal, plan_removal
 from shinglefold.maintenance.setup import SetupRequest, carry_out, make_plan
 
 pytestmark = pytest.mark.newest
@@ -51,6 +54,64 @@ def test_a_derived_source_is_refused(engine, new_index, scheme):
     plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=(index,)))
     assert "rebuilt" in plan.problems[index][0]
     assert not [change for change in plan.changes if change.name == index]
+
+
+def test_an_index_that_leaves_out_long_keywords_is_refused_with_a_remedy(
+    engine, new_index, server, scheme, pipeline
+):
+    try:
+        index = new_index(mapped(scheme), {"index.mapping.ignore_above": 20})
+    except UnsupportedQuery as error:
+        pytest.skip(f"this server can't: {error}")
+    store(engine, index, pages(COUNT))
+    with pytest.raises(ConfigError, match="no keyword of more than 20 characters") as refused:
+        backfill(engine, index, pipeline, ALONE)
+    plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=(index,)))
+    assert "ignore_above" in plan.problems[index][0]
+    assert "ignore_above" in diagnose(engine, index, pipeline, DoctorOptions(workers=1)).obstacles[0]
+    path, body = str(refused.value).split("PUT ")[1].split(" ", 1)
+    server.ask("PUT", path, json.loads(body))
+    assert backfill(engine, index, pipeline, ALONE).remaining == 0
+
+
+@pytest.mark.parametrize("text", ["head", "title.exact"])
+def test_a_text_field_that_no_document_has_is_refused(engine, server, new_index, text):
+    title = {"type": "text", "fields": {"exact": {"type": "keyword"}}}
+    head = {"head": {"type": "alias", "path": "title"}} if text == "head" else {}
+    try:
+        index = new_index({"properties": {"title": title, **head}})
+    except UnsupportedQuery as error:
+        pytest.skip(f"this server has no field aliases: {error}")
+    with pytest.raises(ConfigError, match=r"name \[title\] instead"):
+        shinglefold.setup(server.url, index, text=[text])
+    assert "_meta" not in engine.mappings(index)
+
+
+def test_vectors_that_the_server_leaves_out_of_the_source_stay(engine, new_index, scheme, pipeline):
+    vector = {"type": "dense_vector", "dims": 2}
+    made = mapped(
+        scheme,
+        v=vector,
+        part={"properties": {"v": vector}},
+        many={"type": "nested", "properties": {"v": vector}},
+    )
+    try:
+        index = new_index(made)
+    except UnsupportedQuery as error:
+        pytest.skip(f"this server can't: {error}")
+    vectors = {"v": [1, 2], "part": {"v": [3, 4]}, "many": [{"v": [5.5, 6]}]}
+    (outcome,) = pipeline.run_block([{**pages(1, seed=5)[0], "_id": "other"}])
+    # No partial update removes a key with a dot, so such documents are written whole.
+    forms = ({}, {f"_dedup.{part}": value for part, value in outcome.document["_dedup"].items()})
+    store(engine, index, [{**page, **vectors, **forms[at % 2]} for at, page in enumerate(pages(COUNT))])
+    assert backfill(engine, index, pipeline, ALONE).counts.updated == COUNT
+    asked = {"_source": {"exclude_vectors": False}, "ext": {"dedup": {"verify": "text"}}}
+    shown = shinglefold.open(engine, index).search(asked)["hits"]["hits"][0]["_source"]
+    assert {name: shown.get(name) for name in vectors} == vectors
+    assert carry_out_removal(engine, plan_removal(engine, index)).removed == COUNT
+    hits = engine.search(index, {"size": COUNT, "_source": ["*"]})["hits"]["hits"]
+    assert [{name: hit["_source"].get(name) for name in vectors} for hit in hits] == [vectors] * COUNT
+    assert not any("_dedup" in hit["_source"] for hit in hits)
 
 
 def test_foreign_objects_stay(engine, new_index, scheme, pipeline):
