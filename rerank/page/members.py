@@ -200,7 +200,7 @@ def _find_copies(reading: WindowReader, documents: Sequence[QueryDocument | None
     searched = [one for one, _ in searches]
     nominees, _ = decision.nominate(searched, [answer["hits"]["hits"] for answer in answers])
     name, extra = reading.under_pit({})
-    source = TextSource(reading.stage, name, reading.shards, reading.partial, extra, dedup=reading.field)
+    source = TextSource(reading.stage, name, reading.shards, reading.partial, reading.field, extra)
     matches = yield from decide_by_texts(searched, nominees, source)
     found = iter(
         _Copies([dict(match.hit) for match in own], len(answer["hits"]["hits"]) < _CANDIDATES)

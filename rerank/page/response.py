@@ -223,8 +223,6 @@ def _add_texts(
 ) -> "Steps[None]":
     """Add the texts of the hits in these pairs; fetch those that the request does not return."""
     places = sorted({at for pair in pairs for at in pair} - texts.keys())
-    if not places:
-        return
     shown = read_source_filter(reading.body.get("_source"))
     sources: dict[int, JSON] = {}
     if all(map(shown.shows, stage.fields)):

@@ -20,8 +20,9 @@ from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.model.scheme import Scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
 from shinglefold.rerank.index_knowledge import IndexFacts
-from shinglefold.rerank.page.collapse_request import ResultSizes
+from shinglefold.rerank.page.collapse_request import ResultSizes, obstacles
 from shinglefold.rerank.page.server import ServerFolding
+from shinglefold.rerank.request.arguments import InnerHits
 
 COUNT = len(SPECS)
 HOSTS = ("a.org", "b.org")
@@ -265,6 +266,21 @@ def test_what_an_engine_cannot_collapse_is_refused_with_the_reason_or_done_by_a_
     auto = FoldedSearch(engine, SCHEME).search("grouped", asked(**body), FoldOptions(mode="auto", **options))
     assert auto["dedup"]["mode"] == "window"
     assert said in auto["dedup"]["mode_reason"]
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "said"),
+    [
+        ({}, {"verify": "text"}, "texts are compared"),
+        ({}, {"inner_hits": (InnerHits(),)}, "'duplicates' is taken"),
+        ({"query": {"hybrid": {}}}, {}, "nearest neighbours"),
+        ({"suggest": {"a": {"completion": {}}}}, {}, "completion suggestions"),
+        ({"pit": {"id": "a"}}, {}, "a point in time"),
+    ],
+)
+def test_what_servers_alone_can_search_is_not_collapsed_natively(body, options, said):
+    (told,) = obstacles(body, FoldOptions(**options))
+    assert said in told
 
 
 def test_auto_collapses_natively_where_all_documents_have_a_group(engine):
