@@ -132,7 +132,7 @@ def _members(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> JSON:
 
 def _engine_inner_hits(one: InnerHits, body: Mapping[str, Any]) -> JSON:
     """Return the ``inner_hits`` of the request in the shape that engines take."""
-    request = {"from": one.start, "size": one.size, **dict(one.search or {})}
+    request = {"from": one.start, "size": one.size, **one.search}
     return request | ({"_source": body["_source"]} if "_source" in body else {})
 
 

@@ -423,11 +423,7 @@ def chosen_body(
 
     The query stays, for names and inner hits. Highlights are those of the query alone, not of the filter.
     """
-    page = {
-        key: value
-        for key, value in body.items()
-        if key not in _QUERY_PARTS | _ONCE and key not in ("from", "size")
-    }
+    page = {key: value for key, value in body.items() if key not in _QUERY_PARTS | _ONCE}
     page |= kept_beside_query(body)
     query = body.get("query")
     nests = query is not None and narrowable(body)
