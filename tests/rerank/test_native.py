@@ -236,14 +236,17 @@ def test_a_policy_that_is_an_order_chooses_whom_to_show(engine, policy, best, me
 
 
 def test_buckets_of_terms_count_groups_on_request(engine):
-    body = asked(size=1, aggs={"hosts": {"terms": {"field": "host"}}})
-    buckets = native(engine, body, facets="groups")["aggregations"]["hosts"]["buckets"]
+    body = asked(
+        size=1, aggs={"hosts": {"terms": {"field": "host"}}, "ranks": {"cardinality": {"field": "rank"}}}
+    )
+    found = native(engine, body, facets="groups")["aggregations"]
+    buckets = found["hosts"]["buckets"]
     for place, bucket in enumerate(sorted(buckets, key=lambda one: one["key"])):
         own = {components()[number] for number in range(COUNT) if number % 2 == place}
         assert bucket["doc_count"] == COUNT // 2
         assert abs(bucket["groups"]["value"] - len(own)) <= 0.05 * len(own) + 1
     plain = native(engine, body)["aggregations"]
-    assert plain.keys() == {"hosts"}
+    assert (plain.keys(), plain["ranks"]) == ({"hosts", "ranks"}, found["ranks"])
     assert "groups" not in plain["hosts"]["buckets"][0]
 
 
@@ -314,6 +317,8 @@ def test_documents_written_without_a_group_later_are_noticed_by_the_page_that_fi
     try:
         assert not engine.bulk(late).failures
         engine.refresh("grouped")
+        others = asked(query={"range": {"rank": {"lt": 1000}}}, **{"from": 2})
+        assert search.search("grouped", others, options)["dedup"]["mode"] == "native"
         for start in (0, 2):
             told = search.search("grouped", {**body, "from": start}, options)
             assert told["dedup"]["mode"] == "window"
