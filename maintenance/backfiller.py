@@ -394,7 +394,4 @@ class _Backfill:
 
 def _parse_state(saved: Mapping[str, Any]) -> tuple[ScanPosition, BackfillCounts]:
     """Return the position after the last page written, and the counts so far."""
-    position = dict(saved["place"])
-    after = position.pop("after")
-    counts = BackfillCounts(**saved["counts"])
-    return ScanPosition(**position, after=None if after is None else tuple(after)), counts
+    return ScanPosition(**saved["place"]), BackfillCounts(**saved["counts"])

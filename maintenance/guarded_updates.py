@@ -75,16 +75,6 @@ class BackfillCounts:
         self._count_reason(reason[:_LONGEST_REASON], 1)
         self.failures.append(id)
 
-    def add_textless(self, id: str) -> None:  # noqa: A002
-        """Count a document whose fingerprint stays because it has no text."""
-        self.textless += 1
-        self.without_text.append(id)
-
-    def add_changed(self, id: str) -> None:  # noqa: A002
-        """List a document that another writer changed."""
-        if id not in self.changed:
-            self.changed.append(id)
-
     def add(self, other: "BackfillCounts") -> None:
         """Add the counts of further documents."""
         for name in _COUNTS:
@@ -234,7 +224,8 @@ class Updater:
                 counts.unchanged += 1
             elif is_empty(new) and not is_empty(stored_fingerprint(hit["_source"], self.target)):
                 counts.empty += 1
-                counts.add_textless(hit["_id"])
+                counts.textless += 1
+                counts.without_text.append(hit["_id"])
                 self.skipped.add(key_of(hit))
             else:
                 counts.empty += is_empty(new)
@@ -281,7 +272,7 @@ class Updater:
                     == new
                     == stored_fingerprint(hit["_source"], self.target)
                 ):
-                    counts.add_changed(hit["_id"])
+                    counts.changed.append(hit["_id"])
             again = self._send(list(self._changes(hits, outcomes, counts)), counts)
             conflicts = {key_of(change.hit): conflicts[key_of(change.hit)] for change in again}
         for key in conflicts:

@@ -126,7 +126,7 @@ class ScanPosition:
 
     pit: str
     section: int = 0
-    after: tuple[Any, ...] | None = None
+    after: Sequence[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

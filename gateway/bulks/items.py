@@ -96,8 +96,8 @@ class BulkSegment:
 
     gate: SignedIndex | None
     items: list[BulkItem] = field(default_factory=list)
-    ids: set[str] = field(default_factory=set)
-    merged: set[str] = field(default_factory=set)
+    ids: set[str | None] = field(default_factory=set)
+    merged: set[str | None] = field(default_factory=set)
 
     def takes(self, item: BulkItem) -> bool:
         """Return whether an action can be sent with the others."""
@@ -108,10 +108,9 @@ class BulkSegment:
     def add(self, item: BulkItem) -> None:
         """Add an action, and remember which document it writes."""
         self.items.append(item)
-        if item.id is not None:
-            self.ids.add(item.id)
-            if item.update is not None:
-                self.merged.add(item.id)
+        self.ids.add(item.id)
+        if item.update is not None:
+            self.merged.add(item.id)
 
 
 def read_items(operation: Operation, request: RestRequest) -> list[BulkItem] | None:

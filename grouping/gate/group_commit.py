@@ -91,7 +91,7 @@ class DecisionJob:
         member: Callable[[Document], Member | Verdict],
         describe: Callable[[Verdict], Verdict],
         shared: bool,
-        read_back: ReadBack | None = None,
+        read_back: ReadBack,
     ) -> None:
         self._read_back = read_back
         self.callers, self._context, self._shared = callers, context, shared
@@ -166,7 +166,7 @@ class DecisionJob:
         """Compare what is stored with what was sent, if a pipeline of the server may have changed it."""
         sent = [member for member in members if member.stored is not None]
         read_back = self._read_back
-        if read_back is None or not (sent and read_back.pipelines):
+        if not (sent and read_back.pipelines):
             return
         before = read_back.notes()
         try:

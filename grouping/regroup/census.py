@@ -160,10 +160,10 @@ class CensusReader:
 
     scheme: Scheme
     path: str
-    seal: Seal | None = None
-    scope: Sequence[str] = ()
-    order: str = ""
-    values: Values | None = None
+    seal: Seal | None
+    scope: Sequence[str]
+    order: str
+    values: Values
     unreadable: int = 0
     reserved: set[int] = field(default_factory=set)
     _keys: Keys = field(default_factory=Keys)
@@ -262,7 +262,7 @@ class CensusReader:
 
     def _scope(self, hit: Mapping[str, Any]) -> int:
         """Return a code for the values of the scope, −1 if a field has none."""
-        values = [self._values_of(hit, name) for name in self.scope]
+        values = [self.values.stored(name, self.values.read(hit, name)) for name in self.scope]
         if not all(values):
             return -1
         code = self._scopes.setdefault(
@@ -271,11 +271,6 @@ class CensusReader:
         if code == len(self._scope_values):
             self._scope_values.append(values)
         return code
-
-    def _values_of(self, hit: Mapping[str, Any], name: str) -> list[Any]:
-        if self.values is None:
-            return field_values(hit, name)
-        return self.values.stored(name, self.values.read(hit, name))
 
 
 def digest_of(parts: Mapping[str, Any]) -> str:

@@ -146,8 +146,8 @@ class RunAccounting:
     index: str
     letters: DeadLetters
     interrupts: Interrupts
-    watch: IndexWatch | None = None
-    read_back: ReadBack | None = None
+    watch: IndexWatch
+    read_back: ReadBack
     meter: Meter = field(default_factory=Meter)
     indexed: int = 0
     dropped: int = 0
@@ -171,7 +171,7 @@ class RunAccounting:
             DeadLettersLost: failed documents can't be stored; they are counted nevertheless.
         """
         self._count(batch, sent)
-        if self.read_back is not None and isinstance(sent, Sent):
+        if isinstance(sent, Sent):
             self.read_back.compare(batch, sent.refused)
         if self.write_error:
             count = self.meter.counts["not_kept"]
@@ -192,8 +192,7 @@ class RunAccounting:
         self.written_over += sent.written_over
         self._count_redirected(sent.renamed)
         self.indexed += len(batch.records) - len(sent.refused)
-        if self.watch is not None:
-            self.watch.wrote(sent.renamed, len(batch.records) - len(sent.refused))
+        self.watch.wrote(sent.renamed, len(batch.records) - len(sent.refused))
         for failure, record in zip(sent.refused, _records_of(sent.refused, batch), strict=True):
             if failure.dropped:
                 self.dropped += 1
@@ -255,9 +254,8 @@ class RunAccounting:
     def summary(self, scheme: str, stopped: str, total: float) -> Summary:
         """Return the summary of the run."""
         # A document that occurred twice replaced itself.
-        if self.read_back is not None:
-            for name, count in self.read_back.to_json().items():
-                self.meter.counts[name] = count
+        for name, count in self.read_back.to_json().items():
+            self.meter.counts[name] = count
         self.meter.counts["sent_elsewhere"] = self.redirected.total()
         self.meter.counts["written_over"] = max(0, self.written_over - self.meter.counts["equal_ids"])
         return Summary(
@@ -299,8 +297,7 @@ class RunAccounting:
                 f"an ingest pipeline of the server sent {counted(count, 'document')} to the index "
                 f"{name!r}: see the default_pipeline and final_pipeline of {self.index!r}"
             )
-        if self.read_back is not None:
-            yield from self.read_back.notes()
+        yield from self.read_back.notes()
         if count := self.meter.counts["written_over"]:
             yield f"{counted(count, 'document')} replaced {'one' if count == 1 else 'those'} with the same id"
 

@@ -181,8 +181,7 @@ class _IndexRun:
     def _put(self, batch: Batch) -> None:
         if batch.actions or batch.dropped:
             self.target.create()
-            if self.accounting.read_back is not None:
-                self.accounting.read_back.find_pipelines()
+            self.accounting.read_back.find_pipelines()
         self.accounting.note_ids(batch)
         # A request that is sent again must not store its documents under other ids.
         given = batch.actions

@@ -52,8 +52,6 @@ _FROZEN_AT_START = 1_000
 #: Texts of at least this many characters are elided; a placeholder takes as much space as a short text.
 _ELIDED_LENGTH = 200
 _Documents = list[Document]
-#: After this many crashes in one block, its remaining documents fail without being tried.
-_MOST_CRASHES = 3
 
 
 class WorkerProcess:
@@ -386,18 +384,14 @@ def _one_by_one(worker: WorkerProcess, block: _Documents) -> BlockAnswer:
     outcomes: list[Outcome] = []
     meter = Meter()
     crashes = 0
-    for document in block:
-        if crashes >= _MOST_CRASHES:
-            outcomes.append(_crashed(worker.exit_reason))
-            continue
-        worker.ask([document])
-        if (answer := worker.answer()) is None:
+    for answer in answers_one_by_one(worker, ([document] for document in block)):
+        if answer is None:
             crashes += 1
             outcomes.append(_crashed(worker.exit_reason))
         else:
             outcomes += answer.outcomes
             meter.add(answer.meter)
-    meter.counts["crashes"] += crashes
+    meter.counts["crashes"] += min(crashes, MOST_DEATHS)
     return BlockAnswer(outcomes, meter)
 
 

@@ -10,7 +10,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.rerank.engine_calls import Steps, search_all
 from shinglefold.rerank.hits import PartialAnswer
 from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits, sort_keys
-from shinglefold.rerank.request.bodies import narrowable
+from shinglefold.rerank.request.bodies import PAGE_ONLY, narrowable
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.hit_parts import completions_body
 from shinglefold.runtime.recent import RecentlyUsed
@@ -32,11 +32,6 @@ _SORTS: Mapping[str, str] = {"newest": "desc", "oldest": "asc", "longest": "desc
 TOTAL, SAMPLE, FACET = "shinglefold_groups", "shinglefold_sample", "groups"
 #: Engines count this many groups almost exactly; above, HyperLogLog++ is within a few per cent.
 PRECISION = 3000
-#: Parts of a request that shape its hits, and its members as well.
-_SHOWN = (
-    "_source", "highlight", "fields", "docvalue_fields", "stored_fields", "script_fields", "explain",
-    "version", "seq_no_primary_term",
-)  # fmt: skip
 #: Parts of a request that decide which documents it finds.
 _FINDS = ("query", "runtime_mappings", "derived")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -129,7 +124,7 @@ def _inner_hits(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> li
 
 def _members(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> JSON:
     keys, policies = sort_keys(body), policy_sort(options, dedup)
-    shown = {name: body[name] for name in _SHOWN if name in body}
+    shown = {name: value for name, value in body.items() if name in PAGE_ONLY}
     request = {**shown, "size": options.members + 1, "track_scores": body.get("track_scores", not keys)}
     ranked = keys or ([{"_score": "desc"}] if policies else [])
     return request | ({"sort": [*policies, *ranked]} if policies or keys else {})
@@ -137,7 +132,7 @@ def _members(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> JSON:
 
 def _engine_inner_hits(one: InnerHits, body: Mapping[str, Any]) -> JSON:
     """Return the ``inner_hits`` of the request in the shape that engines take."""
-    request = {"from": one.start, "size": one.size, **dict(one.search or {})}
+    request = {"from": one.start, "size": one.size, **one.search}
     return request | ({"_source": body["_source"]} if "_source" in body else {})
 
 

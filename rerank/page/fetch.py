@@ -358,7 +358,7 @@ def _stale(
     if all(map(shown.shows, stage.sources)):
         sources: Mapping[int, JSON] = {at: found[at].get("_source") or {} for at in places}
     else:
-        sources = (yield from fetch_fields(reading, places, stage.sources)) if places else {}
+        sources = yield from fetch_fields(reading, places, stage.sources)
     digests = {at: stored_fingerprint(reading.hits[at], reading.field).get("digest") for at in sources}
     return stage.stale(
         {at: (source, str(digest[0])) for at, source in sources.items() if (digest := digests[at])}

@@ -6,8 +6,8 @@ from fnmatch import fnmatch
 from typing import Any, NamedTuple
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.errors import EngineError, InputError
-from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.errors import InputError
+from shinglefold.rerank.engine_calls import Call, Steps, search_all
 from shinglefold.rerank.fold.clustering import Group
 from shinglefold.rerank.hits import Hit, identity, refuse_small_windows, with_source
 from shinglefold.rerank.page.fetch import HitsVanished
@@ -34,13 +34,12 @@ def inner_hits_of(reading: WindowReader, groups: Sequence[Group]) -> Steps[list[
     wanted = [(place, group, one) for place, group in enumerate(groups) for one in reading.options.inner_hits]
     for begin in range(0, len(wanted), _AT_ONCE):
         part = wanted[begin : begin + _AT_ONCE]
-        searches = [reading.under_pit(_body(reading, group, one)) for _, group, one in part]
-        answers = yield Call("msearch", (searches,))
+        name, pit = reading.under_pit({})
+        bodies = [_body(reading, group, one) | pit for _, group, one in part]
+        answers = yield from search_all(name, bodies)
         for (place, group, one), answer in zip(part, answers, strict=True):
-            if isinstance(answer, BaseException):
-                raise answer
             reading.record_response(answer)
-            whole = "collapse" in (one.search or {}) or len(answer["hits"]["hits"]) >= len(_slice(group, one))
+            whole = "collapse" in one.search or len(answer["hits"]["hits"]) >= len(_slice(group, one))
             if not whole and not reading.stays:
                 raise HitsVanished
             found[place][one.name] = {"hits": _inner_hits_answer(reading, group, one, answer["hits"])}
@@ -83,7 +82,7 @@ def _inner_hits_answer(
     hits: list[JSON] = list(answer["hits"])  # type: ignore[call-overload]
     if _ranked_here(reading, one):
         hits = _in_rank(reading, _slice(group, one), hits)
-    if "sort" not in (one.search or {}):
+    if "sort" not in one.search:
         # Under a point in time a tiebreaker was added.
         hits = [{name: value for name, value in hit.items() if name != "sort"} for hit in hits]
     wanted = one.source_filter()
@@ -174,15 +173,15 @@ def _query_document(reading: WindowReader, hit: Hit) -> QueryDocument | None:
     if reading.stage is not None:
         document = replace(document, text=reading.stage.text_of(hit))
     made, seal = document.print, reading.seal
-    if made.scheme != reading.scheme.id or (made.seal and seal is None):
-        return None
-    return None if seal is not None and not seal.fits(made) else document
+    fits = not made.seal if seal is None else seal.fits(made)
+    return document if fits and made.scheme == reading.scheme.id else None
 
 
 def _find_copies(reading: WindowReader, documents: Sequence[QueryDocument | None]) -> Steps[list[_Copies]]:
     options = reading.options
     decision = CandidateDecision(reading.scheme, options, reading.field, reading.seal, reading.stage)
     filters = () if options.member_filter is None else (options.member_filter,)
+    name, pit = reading.under_pit({})
     searches = []
     for one in documents:
         queries = one and candidate_queries(
@@ -190,17 +189,15 @@ def _find_copies(reading: WindowReader, documents: Sequence[QueryDocument | None
             seal=reading.seal, scopes=options.scope, filters=filters,
         )  # fmt: skip
         if one and queries:
-            searches.append((one, reading.under_pit(_copies_body(reading, queries.ordered))))
-    answers = (yield Call("msearch", ([search for _, search in searches],))) if searches else []
+            searches.append((one, _copies_body(reading, queries.ordered) | pit))
+    answers = yield from search_all(name, [body for _, body in searches])
     for answer in answers:
-        if isinstance(answer, EngineError):
-            raise answer
         refuse_small_windows(answer)
         reading.record_response(answer)
     searched = [one for one, _ in searches]
     nominees, _ = decision.nominate(searched, [answer["hits"]["hits"] for answer in answers])
-    name, extra = reading.under_pit({})
-    source = TextSource(reading.stage, name, reading.shards, reading.partial, extra, dedup=reading.field)
+    name, pit = reading.under_pit({})
+    source = TextSource(reading.stage, name, reading.shards, reading.partial, reading.field, pit)
     matches = yield from decide_by_texts(searched, nominees, source)
     found = iter(
         _Copies([dict(match.hit) for match in own], len(answer["hits"]["hits"]) < _CANDIDATES)

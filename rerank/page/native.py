@@ -231,22 +231,13 @@ class _Page:
         start, size = page_bounds(self._body)
         members = [hit["inner_hits"][DUPLICATES]["hits"]["total"]["value"] for hit in page]
         ended = len(page) < size
-        counters = {
-            "scheme": self._scheme.id,
-            "mode": "native",
-            "window": None,
-            "stopped_by": "end_of_results" if ended else "page_full",
-            "order": "engine",
-            "groups": len(page),
-            "groups_total": self._total(start + len(page), counted, ended=ended and bool(page or not start)),
-            "folded": sum(members) - len(members),
-            "repeated": 0,
-            "unsigned": None,
-            "unreadable": None,
-            "other_schemes": {},
-            "languages": {},
-            "vanished": 0,
-        }
+        counters = _counters(
+            {"scheme": self._scheme.id, "mode": "native"},
+            "end_of_results" if ended else "page_full",
+            len(page),
+            self._total(start + len(page), counted, ended=ended and bool(page or not start)),
+            sum(members) - len(members),
+        )
         if self._partial:
             counters |= {"stopped_by": "partial_answer", "partial": dict(self._partial.lacks)}
         return counters
@@ -283,17 +274,28 @@ def unfolded_page(answer: JSON, body: Mapping[str, Any] | None, scheme: str, rea
         start, size = int(float(body.get("from", 0))), int(float(body.get("size", 10)))
     cut = 0 if body is None else _cut(answer, body, start, size)
     lacks = missing(answer) | ({CUT: cut} if cut else {})
-    counters = {
-        "scheme": scheme,
-        "mode": "unfolded",
-        "mode_reason": reason,
-        "window": None,
-        "stopped_by": _stopped_by(answer, body, start, size, lacks),
-        "order": "engine",
-        "groups": len(hits),
+    counters = _counters(
+        {"scheme": scheme, "mode": "unfolded", "mode_reason": reason},
+        _stopped_by(answer, body, start, size, lacks),
+        len(hits),
         # How many groups there are is unknown: all hits may be near-duplicates.
-        "groups_total": {"value": min(1, start + len(hits)), "relation": "gte"},
-        "folded": 0,
+        {"value": min(1, start + len(hits)), "relation": "gte"},
+    )
+    if lacks:
+        counters["partial"] = lacks
+    return {**answer, "hits": {**answer["hits"], "hits": hits}, KEY: counters}
+
+
+def _counters(mode: JSON, stopped_by: StoppedBy, groups: int, total: JSON, folded: int = 0) -> JSON:
+    """Return the counters of a page whose hits the engine chose, after the keys of its mode."""
+    return {
+        **mode,
+        "window": None,
+        "stopped_by": stopped_by,
+        "order": "engine",
+        "groups": groups,
+        "groups_total": total,
+        "folded": folded,
         "repeated": 0,
         "unsigned": None,
         "unreadable": None,
@@ -301,9 +303,6 @@ def unfolded_page(answer: JSON, body: Mapping[str, Any] | None, scheme: str, rea
         "languages": {},
         "vanished": 0,
     }
-    if lacks:
-        counters["partial"] = lacks
-    return {**answer, "hits": {**answer["hits"], "hits": hits}, KEY: counters}
 
 
 def _stopped_by(

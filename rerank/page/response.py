@@ -203,7 +203,7 @@ def _decide_by_text(
 
 def _preferred(reading: WindowReader, places: Sequence[int]) -> list[int]:
     """Return hits in the order in which the policies of the request prefer them."""
-    policies = load_policies(reading.options.representative) if len(places) > 1 else ()
+    policies = load_policies(reading.options.representative)
     counts = reading.columns(places).shingles
     left = [Candidate(at, int(counts[row]), reading.hits[at]) for row, at in enumerate(places)]
     ordered = []
@@ -223,8 +223,6 @@ def _add_texts(
 ) -> "Steps[None]":
     """Add the texts of the hits in these pairs; fetch those that the request does not return."""
     places = sorted({at for pair in pairs for at in pair} - texts.keys())
-    if not places:
-        return
     shown = request_source_filter(reading.body.get("_source"))
     sources: dict[int, JSON] = {}
     if all(map(shown.shows, stage.fields)):

@@ -8,6 +8,7 @@ from typing import Any
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import AuthenticationFailed, ConfigError, EngineError, UnsupportedQuery, quote
 from shinglefold.rerank.engine_calls import Call, Steps
+from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.index_knowledge import IndexFacts
 from shinglefold.rerank.page.response import KEY
 from shinglefold.rerank.request.fold_options import FoldOptions, Preference, Scope
@@ -129,15 +130,12 @@ def _shortfall(told: JSON, options: FoldOptions, facts: IndexFacts) -> str:
 
 def _options_of(options: FoldOptions, facts: IndexFacts) -> JSON:
     """Return options as the plugin reads them, with thresholds: the id of a scheme does not tell them."""
-    usual = facts.scheme.decision
-    least = usual.min_resemblance if options.min_resemblance is None else options.min_resemblance
-    shared = (0 if least > 0 else usual.min_shared) if options.min_shared is None else options.min_shared
-    ratio = usual.min_length_ratio if options.min_length_ratio is None else options.min_length_ratio
+    least, matcher = options.min_resemblance, Matcher.of(facts.scheme, options)
     return {
         **{name: getattr(options, name) for name in _PLAIN},
-        "min_resemblance": least,
-        "min_shared": shared,
-        "min_length_ratio": ratio,
+        "min_resemblance": facts.scheme.decision.min_resemblance if least is None else least,
+        "min_shared": matcher.min_shared,
+        "min_length_ratio": matcher.min_length_ratio,
         "representative": list(map(_policy, options.representative)),
         "scope": list(map(_scope, options.scope)),
     }

@@ -8,7 +8,7 @@ for all documents leaves nothing to skip by.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -186,7 +186,7 @@ class InnerHits:
     start: int = 0
     size: int = 3
     source: Any = None
-    search: Mapping[str, Any] | None = None
+    search: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_int("inner_hits from", self.start, 0, _DEEPEST)
@@ -221,12 +221,12 @@ class InnerHits:
     @property
     def by_rank(self) -> bool:
         """Whether the hits are in the order of the results."""
-        return not {"sort", "collapse"} & (self.search or {}).keys()
+        return not {"sort", "collapse"} & self.search.keys()
 
     def body(self, query: JSON, source: Any) -> JSON:  # noqa: ANN401 - JSON
         """Return the search for the hits of a group, which a query matches, with a ``_source`` filter."""
         body = {"query": query, "from": self.start, "size": self.size, "track_total_hits": False}
-        return body | ({} if source is None else {"_source": source}) | dict(self.search or {})
+        return body | ({} if source is None else {"_source": source}) | dict(self.search)
 
 
 def check_names(several: Sequence[InnerHits]) -> None:

@@ -189,9 +189,9 @@ def complete_tie_groups(hits: Sequence[Mapping[str, Any]], most: int) -> int:
     return taken
 
 
-#: Parts that only the hits of a page need.
-_PAGE_ONLY = {"_source", "highlight", "fields", "docvalue_fields", "stored_fields", "script_fields"}
-_PAGE_ONLY |= {"explain", "version", "seq_no_primary_term"}
+#: Parts that shape the hits of a page and their members.
+PAGE_ONLY = {"_source", "highlight", "fields", "docvalue_fields", "stored_fields", "script_fields"}
+PAGE_ONLY |= {"explain", "version", "seq_no_primary_term"}
 #: Parts that describe the whole result; requested once.
 _ONCE = {"aggs", "aggregations", "suggest", "profile"}
 #: Parts that decide hits and order; left out when the page is fetched by id.
@@ -288,7 +288,7 @@ def window_body(
     ``dates``: fields that are read as ISO 8601.
     """
     complete = read_completely(body)
-    left_out = (set() if complete else _PAGE_ONLY) | (set() if first else _ONCE)
+    left_out = (set() if complete else PAGE_ONLY) | (set() if first else _ONCE)
     window = {key: value for key, value in body.items() if key not in left_out and key != "from"}
     # Engines search nothing for suggestions alone.
     if (
@@ -423,11 +423,7 @@ def chosen_body(
 
     The query stays, for names and inner hits. Highlights are those of the query alone, not of the filter.
     """
-    page = {
-        key: value
-        for key, value in body.items()
-        if key not in _QUERY_PARTS | _ONCE and key not in ("from", "size")
-    }
+    page = {key: value for key, value in body.items() if key not in _QUERY_PARTS | _ONCE}
     page |= kept_beside_query(body)
     query = body.get("query")
     nests = query is not None and narrowable(body)

@@ -161,8 +161,8 @@ def without_fields(hit: JSON, body: Mapping[str, Any], added: Sequence[str]) -> 
     return rest | ({"fields": kept} if kept else {})
 
 
-def _names(wanted: object) -> Iterator[str]:
-    for one in [wanted] if isinstance(wanted, str) else wanted or ():  # type: ignore[attr-defined]
+def _names(wanted: Sequence[Any] | None) -> Iterator[str]:
+    for one in wanted or ():
         yield str(one.get("field") if isinstance(one, Mapping) else one)
 
 

@@ -240,7 +240,7 @@ def look_up(documents: Sequence[QueryDocument], query: SimilarQuery) -> Steps[li
     nominees, _ = query.decision.nominate(documents, hits)
     partial = PartialAnswer()
     source = TextSource(
-        query.decision.stage, query.candidates.index, _shards(answers), partial, dedup=query.recipe.field
+        query.decision.stage, query.candidates.index, _shards(answers), partial, query.recipe.field
     )
     matches = yield from decide_by_texts(documents, nominees, source)
     return [

@@ -191,7 +191,7 @@ class TextSource:
     Args:
         stage: None fetches no texts.
         index: None if the body names a point in time, in ``extra``.
-        dedup: the field of fingerprints; without one, texts are not compared with them.
+        dedup: the field of fingerprints.
 
     Attributes:
         stale: the identities of hits whose fingerprint is of another text.
@@ -201,8 +201,8 @@ class TextSource:
     index: str | None
     shards: int
     partial: PartialAnswer
+    dedup: str
     extra: Mapping[str, Any] = field(default_factory=dict)
-    dedup: str = ""
     stale: set[tuple[Any, Any, Any]] = field(default_factory=set)
 
     def read(self, hits: Sequence[Hit], fields: Sequence[str]) -> Steps[list[JSON]]:
@@ -219,8 +219,7 @@ class TextSource:
 
     def compare(self, fetched: Mapping[Any, Hit], hits: Mapping[Any, Hit]) -> None:
         """Compare the texts of fetched hits with the fingerprints that were read before, by identity."""
-        if self.stage is None or not self.dedup:
-            return
+        assert self.stage is not None
         digests = {name: stored_fingerprint(hits[name], self.dedup).get("digest") for name in fetched}
         self.stale |= self.stage.stale(
             {

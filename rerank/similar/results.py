@@ -186,7 +186,7 @@ def read_page(document: QueryDocument, query: SimilarQuery, place: str | None) -
             query.candidates.index,
             blocks.shards,
             blocks.partial,
-            dedup=query.recipe.field,
+            query.recipe.field,
         )
         (matches,) = yield from decide_by_texts([document], nominees, source)
         return matches, counts.unreadable + len(source.stale)

@@ -316,6 +316,16 @@ def test_an_index_without_groups_can_refuse_but_not_tag(engine, pipeline, text):
         assert gate.add({"id": "a", "body": text("a")}).group is None
     with pytest.raises(ConfigError, match="setup plain --groups"):
         Gate(engine, "plain", Policy("tag"), pipeline=pipeline)
+    # A document with the text that it had stays, although a copy was stored without a gate.
+    copy = {
+        "_op_type": "index",
+        "_index": "plain",
+        "_id": "b",
+        "_source": engine.get("plain", "a")["_source"],
+    }
+    assert not engine.bulk([copy]).failures
+    with Gate(engine, "plain", pipeline=pipeline) as gate:
+        assert gate.add({"id": "a", "body": text("a")}).replaced
 
 
 def test_a_leader_that_is_added_again_with_the_same_text_goes_on_leading(engine, pipeline, text):

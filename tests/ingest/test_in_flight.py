@@ -199,6 +199,11 @@ def test_an_error_in_the_input_waits_for_what_is_on_its_way(engine, plain):
     assert stored(engine) == 2 * BLOCK
 
 
+def test_an_error_that_is_not_of_the_engine_is_raised(engine, plain):
+    with pytest.raises(ZeroDivisionError):
+        index_documents(Busy(engine, lambda given: 1 // 0), "i", numbered(1), plain, workers=1)
+
+
 def test_no_thread_is_left_behind(engine, plain):
     before = threading.active_count()
     index_documents(Busy(engine), "i", numbered(2), plain, workers=2)

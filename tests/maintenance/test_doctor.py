@@ -40,6 +40,18 @@ def test_a_text_updated_without_its_fingerprint_is_stale(engine, signed, pipelin
     assert found.listed == {"stale": ["page-3"]}
 
 
+def test_a_mapped_field_that_was_removed_is_not_hidden_from_the_client(engine, signed, pipeline):
+    hits = engine.search(signed, {"query": {"match_all": {}}, "size": 120})["hits"]["hits"]
+    for hit in hits:
+        del hit["_source"]["title"]
+    engine.bulk(
+        {"_op_type": "index", **{name: hit[name] for name in ("_index", "_id", "_source")}} for hit in hits
+    )
+    engine.refresh(signed)
+    found = diagnose(engine, signed, pipeline, ALONE)
+    assert (found.findings, found.unseen) == ({"stale": 120}, ())
+
+
 def test_other_fields_may_change(engine, signed, pipeline):
     change(engine, signed, "page-3", views=17)
     assert diagnose(engine, signed, pipeline, ALONE).healthy

@@ -146,7 +146,7 @@ def test_counts_of_two_blocks_are_the_counts_of_both(one, other):
 
 def test_a_restart_keeps_the_number_of_updated_documents():
     counts = counted(["updated", "updated", "failed", "gone"])
-    counts.add_changed("7")
+    counts.changed.append("7")
     counts.restart()
     assert counts == BackfillCounts(earlier=2, changed=["7"])
 
@@ -156,7 +156,7 @@ def test_lists_are_bounded_and_counts_are_not():
     for number in range(3_000):
         one = BackfillCounts(read=1)
         one.fail(str(number), f"reason {number}")
-        one.add_changed(str(number))
+        one.changed.append(str(number))
         counts.add(one)
     assert counts.failed == sum(counts.reasons.values()) == 3_000
     assert len(counts.failures) == len(counts.changed) == 1_000

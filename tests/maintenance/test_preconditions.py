@@ -20,6 +20,7 @@ from shinglefold.maintenance.preconditions import (
     write_obstacles,
 )
 from shinglefold.maintenance.reconcile import unrecognized_content
+from shinglefold.model.recipe import with_passages
 
 ALONE = BackfillOptions(workers=1)
 
@@ -243,6 +244,13 @@ def test_other_mappings_of_group_numbers_are_reported(scheme):
         "_dedup.group is mapped as keyword, long is needed",
     )
     assert compare_mappings(made, default_recipe(scheme)).wrong == ()
+
+
+def test_other_mappings_of_passages_are_reported(scheme):
+    made, recipe = mappings(scheme), default_recipe(scheme)
+    made["properties"]["_dedup"]["properties"]["passages"] = {"type": "text"}
+    recipe = replace(recipe, pipeline=with_passages(recipe.pipeline, recipe.field))
+    assert compare_mappings(made, recipe).wrong == ("_dedup.passages is mapped as text, keyword is needed",)
 
 
 @pytest.mark.parametrize(

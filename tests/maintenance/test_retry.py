@@ -51,7 +51,8 @@ def test_corrected_letters_are_indexed_and_the_rest_stays(engine, failed, pipeli
 
 def test_the_file_is_gone_when_nothing_fails_again(engine, failed, pipeline):
     mend(failed, {f"page-{n}" for n in range(50)})
-    assert retry(engine, "pages", failed, pipeline, workers=1).failed == 0
+    summary = retry(engine, "pages", failed, pipeline, workers=1)
+    assert (summary.failed, summary.dead_letters) == (0, "")
     assert not list(failed.parent.glob("failed*"))
     with pytest.raises(InputError, match="check the path"):
         retry(engine, "pages", failed, pipeline)
@@ -266,7 +267,7 @@ def test_files_without_dead_letters_are_not_changed(engine, pipeline, tmp_path: 
     path = folder / name
     path.write_bytes(FOREIGN[name])
     before = path.stat()
-    with pytest.raises(InputError, match=r"was not changed|save it as"):
+    with pytest.raises(InputError, match="save it as" if "utf16" in name else "was not changed"):
         retry(engine, "pages", path, pipeline, workers=1)
     assert (path.read_bytes(), path.stat().st_mtime_ns) == (FOREIGN[name], before.st_mtime_ns)
     assert list(folder.iterdir()) == [path]

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from support.maintenance import FIELDS, pages, store
 
@@ -75,12 +77,16 @@ def test_another_decision_is_noted_without_a_backfill(engine, scheme, pipeline):
 
 def test_what_cannot_be_changed_is_reported_and_not_touched(engine, scheme):
     engine.create_index("pages", {"properties": {"_dedup": {"type": "keyword"}}}, {})
-    plan = make_plan(engine, SetupRequest(default_recipe(scheme), indices=("pages",)))
+    engine.create_index("news", {}, {})
+    request = SetupRequest(default_recipe(scheme), indices=("pages",))
+    plan = make_plan(engine, request)
     ((name, (told,)),) = plan.problems.items()
     assert name == "pages"
     assert "[_dedup] is mapped as keyword" in told
     assert "shinglefold setup pages --dedup-field _copies" in told
     assert plan.changes == ()
+    both = make_plan(engine, replace(request, indices=("pages", "news")))
+    assert {change.name for change in both.changes} == {"news"}
 
 
 def test_an_engine_without_templates_says_so(engine, scheme):

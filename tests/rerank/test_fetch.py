@@ -200,6 +200,7 @@ BESIDE = {
     "no clause": {"query": {"bool": {"must": [], "should": [OPENSEARCH["query"], {"match_all": {}}]}}},
     "hybrid": {"query": {"hybrid": {"queries": [OPENSEARCH["query"], {"match": {"a": "b"}}]}}},
     "with a query": {**ELASTICSEARCH, "query": {"match": {"a": "b"}}},
+    "several": {"knn": [ELASTICSEARCH["knn"]]},
 }
 FUSED = {"retriever": {"rrf": {"retrievers": [], "rank_window_size": 30}}}
 

@@ -111,6 +111,7 @@ def test_those_of_a_search_among_several_are_the_same(library, folded):
         ({"from": 1_001}, "from"),
         ({"name": 7}, "name"),
         ("a", "inner_hits"),
+        (5, "inner_hits"),
         ([{"name": str(number)} for number in range(11)], "too many"),
         ({"collapse": {"field": "host", "inner_hits": {}}}, "nothing below"),
         ({"collapse": {"field": "host", "collapse": {"field": "host"}}}, "nothing below"),

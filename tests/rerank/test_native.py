@@ -20,8 +20,9 @@ from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.model.scheme import Scheme
 from shinglefold.rerank import FoldedSearch, FoldOptions, duplicates
 from shinglefold.rerank.index_knowledge import IndexFacts
-from shinglefold.rerank.page.collapse_request import ResultSizes
+from shinglefold.rerank.page.collapse_request import ResultSizes, obstacles
 from shinglefold.rerank.page.server import ServerFolding
+from shinglefold.rerank.request.arguments import InnerHits
 
 COUNT = len(SPECS)
 HOSTS = ("a.org", "b.org")
@@ -89,7 +90,8 @@ def test_the_answer_has_the_shape_of_a_window(engine):
         assert one.keys() == other.keys()
         members = [hit["inner_hits"]["duplicates"]["hits"] for hit in (one, other)]
         assert members[0].keys() == members[1].keys()
-        assert members[0]["hits"][0].keys() == members[1]["hits"][0].keys()
+        shown = [[(hit.keys(), hit["_source"].keys()) for hit in several["hits"]] for several in members]
+        assert shown[0] == shown[1]
     assert (told["dedup"]["mode"], window["dedup"]["mode"]) == ("native", "window")
 
 
@@ -234,14 +236,17 @@ def test_a_policy_that_is_an_order_chooses_whom_to_show(engine, policy, best, me
 
 
 def test_buckets_of_terms_count_groups_on_request(engine):
-    body = asked(size=1, aggs={"hosts": {"terms": {"field": "host"}}})
-    buckets = native(engine, body, facets="groups")["aggregations"]["hosts"]["buckets"]
+    body = asked(
+        size=1, aggs={"hosts": {"terms": {"field": "host"}}, "ranks": {"cardinality": {"field": "rank"}}}
+    )
+    found = native(engine, body, facets="groups")["aggregations"]
+    buckets = found["hosts"]["buckets"]
     for place, bucket in enumerate(sorted(buckets, key=lambda one: one["key"])):
         own = {components()[number] for number in range(COUNT) if number % 2 == place}
         assert bucket["doc_count"] == COUNT // 2
         assert abs(bucket["groups"]["value"] - len(own)) <= 0.05 * len(own) + 1
     plain = native(engine, body)["aggregations"]
-    assert plain.keys() == {"hosts"}
+    assert (plain.keys(), plain["ranks"]) == ({"hosts", "ranks"}, found["ranks"])
     assert "groups" not in plain["hosts"]["buckets"][0]
 
 
@@ -265,6 +270,21 @@ def test_what_an_engine_cannot_collapse_is_refused_with_the_reason_or_done_by_a_
     auto = FoldedSearch(engine, SCHEME).search("grouped", asked(**body), FoldOptions(mode="auto", **options))
     assert auto["dedup"]["mode"] == "window"
     assert said in auto["dedup"]["mode_reason"]
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "said"),
+    [
+        ({}, {"verify": "text"}, "texts are compared"),
+        ({}, {"inner_hits": (InnerHits(),)}, "'duplicates' is taken"),
+        ({"query": {"hybrid": {}}}, {}, "nearest neighbours"),
+        ({"suggest": {"a": {"completion": {}}}}, {}, "completion suggestions"),
+        ({"pit": {"id": "a"}}, {}, "a point in time"),
+    ],
+)
+def test_what_servers_alone_can_search_is_not_collapsed_natively(body, options, said):
+    (told,) = obstacles(body, FoldOptions(**options))
+    assert said in told
 
 
 def test_auto_collapses_natively_where_all_documents_have_a_group(engine):
@@ -297,6 +317,8 @@ def test_documents_written_without_a_group_later_are_noticed_by_the_page_that_fi
     try:
         assert not engine.bulk(late).failures
         engine.refresh("grouped")
+        others = asked(query={"range": {"rank": {"lt": 1000}}}, **{"from": 2})
+        assert search.search("grouped", others, options)["dedup"]["mode"] == "native"
         for start in (0, 2):
             told = search.search("grouped", {**body, "from": start}, options)
             assert told["dedup"]["mode"] == "window"

@@ -14,6 +14,7 @@ from shinglefold.errors import (
     EngineUnavailable,
     IndexMissing,
     SchemeMismatch,
+    ShinglefoldError,
     UnsupportedQuery,
 )
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions, Preference, duplicates
@@ -221,6 +222,8 @@ def test_a_point_in_time_of_the_request_is_used_and_left_open(library):
     assert answer["pit_id"] == pit
     assert ids(answer["hits"]["hits"]) == [f"4-{group[0]}" for group in leader_groups(library.lists[4])][:30]
     library.engine.close_pit(pit)
+    with pytest.raises(ShinglefoldError):
+        FoldedSearch(tapped, SCHEME).search(None, {**body, "pit": pit})
 
 
 def test_a_request_may_go_on_after_a_hit(library, folded):
