@@ -19,7 +19,7 @@ class PreparedDocument(NamedTuple):
     source_and_head: SourceAndHead | None = None
 
     def of(self, texts: Mapping[Any, Any]) -> "PreparedDocument":
-        """Return the document with its words under new texts; ``texts`` maps old texts to new ones."""
+        """Return a copy whose words are keyed by new texts; ``texts`` maps old texts to new ones."""
         return self._replace(words={texts.get(text, text): made for text, made in self.words.items()})
 
 

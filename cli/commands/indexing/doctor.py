@@ -122,7 +122,7 @@ def _lines(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
     if found.misread and not found.titles_alone:
         lines.append("  none has text in the fields the pipeline reads, so that nothing folds")
     lines += [f"  of scheme {scheme}: {count:,}" for scheme, count in found.schemes.items()]
-    # Not whole lines: an id may look like a command.
+    # Only messages are completed, not the lines above: an id in them may look like a command.
     complete = target.hints.complete
     lines += [f"mappings: {complete(problem)}" for problem in found.mapping]
     lines += [f"can't be mended in place: {complete(obstacle)}" for obstacle in found.obstacles]
