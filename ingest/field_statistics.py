@@ -21,9 +21,9 @@ _PREFIX = 1 << 16
 #: Usual names of title fields, then of other text fields.
 _TITLES = ("title", "headline", "heading", "subject", "name", "caption")
 _BODIES = ("body", "content", "text", "article", "fulltext", "full_text", "html", "message", "description")
-#: Running text: eight words, or eight characters of a script without spaces. Possessive, and anchored at word
-#: beginnings: a field may hold an image as one "word" of megabytes.
-_RUNNING = re.compile(r"(?<!\S)(?:\S++\s++){7}\S|[\u3400-\u9fff]{8}")
+#: Running text: eight words, or eight characters of a script without spaces, also in short clauses.
+#: Possessive, and anchored at word beginnings: a field may hold an image as one "word" of megabytes.
+_RUNNING = re.compile(r"(?<!\S)(?:\S++\s++){7}\S|[\u3400-\u9fff](?:[,;:，、。；：]?[\u3400-\u9fff]){7}")
 #: Tags of texts, and comments.
 _MARKUP = re.compile(
     r"</?(?:a|article|b|blockquote|body|br|center|code|dd|div|dl|dt|em|figure|font|h[1-6]|head|header|hr|html|i|"
