@@ -71,7 +71,7 @@ class ExclusiveWrites(Protocol):
         ...
 
     def release(self, index: str) -> None:
-        """Commit what was written, and let other processes write, unless a lease of the index is held."""
+        """Let other processes write, unless a lease is held or a write is not yet committed."""
         ...
 
     def request_lease(self, index: str) -> None:

@@ -100,10 +100,10 @@ class ExclusiveAccess:
                     opened.release()
 
     def release(self, index: str) -> None:
-        """Commit what was written, and let other processes write; see ``ExclusiveWrites``."""
+        """Let other processes write; see ``ExclusiveWrites``."""
         with self._lock:
             opened = self._opened(index)
-            if opened is not None and not opened.leases:
+            if opened is not None and not (opened.leases or opened.is_dirty):
                 opened.release()
 
     def request_lease(self, index: str) -> None:

@@ -103,7 +103,7 @@ def groups(
     shown = (named,) if named else ()
     wanted = "--titles" if titles else "--title-field" if title_field != "title" else ""
     for name in sources:
-        if not ("." in name or "/" in name or name == "-" or os.path.exists(name)):
+        if name and not ("." in name or "/" in name or name == "-" or os.path.exists(name)):
             missing = f"cannot read {printable(name)}: no such file or folder; check the path"
             raise InputError(f"{missing}. Of an index: {suggest('report', name)}")
     with open_collection(invocation, sources, shown=shown, titles=wanted, **given) as found:

@@ -145,6 +145,11 @@ class Index:
         """Whether this process holds the write lock."""
         return self._writer is not None
 
+    @property
+    def is_dirty(self) -> bool:
+        """Whether there are uncommitted writes."""
+        return self._writer is not None and self._writer.dirty
+
     def acquire(self) -> None:
         """Take the write lock."""
         self._open_writer()
