@@ -9,17 +9,17 @@ from shinglefold.canon.unicode_tables import folded, invisible, sayings
 
 HAN = r"\u3400-\u9fff"
 LETTER = rf"[^\W\d_\u3040-\u30ff{HAN}]"
-#: What stands for a letter or a digit, but no Chinese character: those are written without spaces.
+#: A letter or a digit, but no Chinese character: Chinese is written without spaces.
 NEAR = rf"[^\W_{HAN}]"
-#: Fractions of one character by their digits (½ by 1/2), where digits may be one, but no part of a date, and
-#: a quicker look for them.
+#: Characters of fractions by their digits (½ by 1/2); digits that may be a fraction, but no part of a date;
+#: and a quicker test, whether a text may have any.
 _FRACTIONS = {unicodedata.normalize("NFKC", one).replace("⁄", "/"): one for one in "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
 _IN_DIGITS = re.compile(r"[1-7](?<![\w/.,:-].)/\d{1,2}(?![\d/]|[.,:-]\d)")
 _SLASH = re.compile(r"/(?<=[1-7]/)(?=\d)")
 _FRACTION = re.compile(r"(?:((?:\d{1,3}(?: \d{3})+|\d{1,9})(?!\d))\s?)?([¼-¾⅐-⅞])")
 #: Roman numbers up to 39, also in Cyrillic letters; single letters are no numbers.
 _ROMAN = re.compile(r"(?<![^\W_])(?=[IVXІХ]{2})([XХ]{0,3})([IІ][XХ]|[IІ]V|V?[IІ]{0,3})(?![^\W_])")
-#: What each has; a look for it is quicker.
+#: Every Roman number has such a run; searching for it is quicker.
 _ROMAN_RUN = re.compile("[IVXІХ]{2}")
 _ROMAN_LETTERS = str.maketrans("ІХ", "IX")
 _ONES = {"": 0, "I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6, "VII": 7, "VIII": 8, "IX": 9}

@@ -21,9 +21,11 @@ _PREFIX = 1 << 16
 #: Usual names of title fields, then of other text fields.
 _TITLES = ("title", "headline", "heading", "subject", "name", "caption")
 _BODIES = ("body", "content", "text", "article", "fulltext", "full_text", "html", "message", "description")
-#: Running text: eight words, or eight characters of a script without spaces. Possessive, and anchored at word
-#: beginnings: a field may hold an image as one "word" of megabytes.
-_RUNNING = re.compile(r"(?<!\S)(?:\S++\s++){7}\S|[\u3400-\u9fff]{8}")
+#: Running text: eight words, or eight characters of a script without spaces, also in short clauses.
+#: Possessive, and anchored at word beginnings: a field may hold an image as one "word" of megabytes.
+_RUNNING = re.compile(r"(?<!\S)(?:\S++\s++){7}\S|[\u3400-\u9fff](?:[,;:，、。；：]?[\u3400-\u9fff]){7}")
+#: Names of fields that hold ids if their values differ: ``product_id``, ``productId``, ``SKU``.
+_OF_IDS = re.compile(r"[_-](?:id|ID)$|[a-z](?:Id|ID)$|^(?i:sku|uuid|guid)$")
 #: Tags of texts, and comments.
 _MARKUP = re.compile(
     r"</?(?:a|article|b|blockquote|body|br|center|code|dd|div|dl|dt|em|figure|font|h[1-6]|head|header|hr|html|i|"
@@ -117,11 +119,18 @@ class FieldWatch:
 
     @property
     def likely_id(self) -> str:
-        """The field that seems to hold ids under another spelling, if no document of the sample has an id."""
+        """The field that seems to hold ids under another name, if no document of the sample has an id."""
         if any("_id" in document for document in self.sample):
             return ""
         names = [name for document in self.sample for name in document if name.strip(" _").lower() == "id"]
-        return names[0] if names and len(names) == len(self.sample) else ""
+        if names and len(names) == len(self.sample):
+            return names[0]
+        for name in self.sample[0] if len(self.sample) > 1 else ():
+            values = [document.get(name) for document in self.sample]
+            plain = _OF_IDS.search(name) and all(isinstance(value, str | int) for value in values)
+            if plain and len(set(values)) == len(values):
+                return name
+        return ""
 
     def elsewhere(self) -> tuple[str, ...]:
         """Return other fields that hold text, titles first."""

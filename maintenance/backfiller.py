@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from shinglefold.contracts.engine import Engine
+from shinglefold.contracts.exclusive_writes import released_after
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpired, suggest
 from shinglefold.ingest.index_mapping import check_index
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
@@ -142,7 +143,7 @@ def backfill(
     check_type("options", options, BackfillOptions, "BackfillOptions(…)")
     _check_recipe(engine, index, pipeline, options.field)
     check_updatable(engine, index, options.field)
-    with Interrupts() as interrupts:
+    with Interrupts() as interrupts, released_after(engine, index):
         return _Backfill(engine, index, pipeline, options, interrupts, progress).run()
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, BulkFailure, BulkResult, Engine, IndexInfo
+from shinglefold.contracts.exclusive_writes import released_after
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, WindowTooLarge
 from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.ingest.writing.batch import send
@@ -114,7 +115,8 @@ def delete(engine: Engine, plan: Deletion) -> BulkResult:
     check_engine(engine)
     check_type("plan", plan, Deletion, "what plan_deletion returns")
     if plan.query is not None:
-        return engine.delete_by_query(plan.index, plan.query)
+        with released_after(engine, plan.index):
+            return engine.delete_by_query(plan.index, plan.query)
     engine.delete_index(plan.index)
     return BulkResult(plan.documents or 0)
 

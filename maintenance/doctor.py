@@ -176,8 +176,13 @@ class Diagnosis:
 
         No document has text in these, or most have a title alone.
         """
-        textless = bool(self.text_in) and 0 < self.empty == self.documents
-        return textless or bool(self.unread and 2 * self.titles_alone > self.documents)
+        elsewhere = bool(self.text_in) and self.textless
+        return elsewhere or bool(self.unread and 2 * self.titles_alone > self.documents)
+
+    @property
+    def textless(self) -> bool:
+        """Whether no document has text in the fields of the pipeline, although the client may read them."""
+        return 0 < self.empty == self.documents and not self.unseen
 
     @property
     def healthy(self) -> bool:

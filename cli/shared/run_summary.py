@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: The most reasons of failures that lines show.
 _REASONS = 5
+#: Fields listed where none of those that are read occurs.
+_FIELDS = 5
 #: What counts mean, where their name does not say it.
 _COUNTED = {
     "fingerprints_left_out": " (of the sources: they are made of the texts anew)",
@@ -232,6 +234,8 @@ def text_warnings(
         with_fields: returns the command that takes the text from other fields.
         stripping: the command that takes the markup off.
     """
+    from shinglefold.ingest.field_statistics import string_fields
+
     if not watch.documents:
         return
     if watch.undeclared:
@@ -240,15 +244,19 @@ def text_warnings(
         yield f"no document has the field {watch.unrouted}, which routings are to come from"
     yield from watch.missing_facts
     absent = watch.absent
-    if absent and (named or len(absent) == len(watch.fields)):
-        yield f"no document has the field{'s' if len(absent) > 1 else ''} {', '.join(absent)}"
+    coverage = watch.coverage()
+    if absent and (named or watch.textless):
+        problem = f"no document has the field{'s' if len(absent) > 1 else ''} {', '.join(absent)}"
+        others = string_fields(watch.sample)[:_FIELDS]
+        if others and watch.textless and not (watch.elsewhere() or coverage.unread):
+            problem += f"; they have {', '.join(others)}; name those to compare: {with_fields(['FIELD'])}"
+        yield problem
     few = 2 * unsigned > watch.documents
     if few:
         yield (
             f"{unsigned:,} of {watch.documents:,} documents have too little text for a signature, so that "
             f"they fold only with exact copies; text is taken from {', '.join(watch.fields)}"
         )
-    coverage = watch.coverage()
     elsewhere = watch.elsewhere() if few or absent else ()
     if elsewhere and not (coverage.misread and coverage.read):
         kept = [name for name in watch.fields if name in watch.present and name not in elsewhere]

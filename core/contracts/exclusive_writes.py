@@ -1,7 +1,7 @@
 """Optional interfaces of engines whose indices are local files."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from shinglefold.contracts.engine import JSON, Document
@@ -19,7 +19,7 @@ class PreparedDocument(NamedTuple):
     source_and_head: SourceAndHead | None = None
 
     def of(self, texts: Mapping[Any, Any]) -> "PreparedDocument":
-        """Return the document with its words under new texts; ``texts`` maps old texts to new ones."""
+        """Return a copy whose words are keyed by new texts; ``texts`` maps old texts to new ones."""
         return self._replace(words={texts.get(text, text): made for text, made in self.words.items()})
 
 
@@ -70,6 +70,10 @@ class ExclusiveWrites(Protocol):
         """
         ...
 
+    def release(self, index: str) -> None:
+        """Let other processes write, unless a lease is held or a write is not yet committed."""
+        ...
+
     def request_lease(self, index: str) -> None:
         """Request the lease of an index from the process that has it."""
         ...
@@ -81,6 +85,16 @@ class ExclusiveWrites(Protocol):
     def get_all(self, index: str, ids: Sequence[str]) -> list[JSON | None]:
         """Return the current sources of documents, None for deleted ones."""
         ...
+
+
+@contextmanager
+def released_after(engine: object, index: str) -> Iterator[None]:
+    """Let other processes write to an embedded index after the block, although its engine stays open."""
+    try:
+        yield
+    finally:
+        if isinstance(engine, ExclusiveWrites):
+            engine.release(index)
 
 
 @runtime_checkable

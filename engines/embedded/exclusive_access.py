@@ -90,12 +90,21 @@ class ExclusiveAccess:
             opened = self._index(index)
             was_writing = opened.is_writing
             opened.acquire()
+            opened.leases += 1
         try:
             yield
         finally:
             with self._lock:
+                opened.leases -= 1
                 if not was_writing and self._opened(index) is opened:
                     opened.release()
+
+    def release(self, index: str) -> None:
+        """Let other processes write; see ``ExclusiveWrites``."""
+        with self._lock:
+            opened = self._opened(index)
+            if opened is not None and not (opened.leases or opened.is_dirty):
+                opened.release()
 
     def request_lease(self, index: str) -> None:
         """Ask the process that holds an index to release it; see ``ExclusiveWrites``."""

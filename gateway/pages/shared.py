@@ -20,7 +20,7 @@ _COMMON = ("lang", "format")
 #: The most characters of a parameter that names something; texts may be longer.
 _LONGEST = 2_000
 _SECONDS = 60.0
-#: The most results that are kept, and that are made at the same time.
+#: The most results in the cache, and the most that are computed at the same time.
 _MOST, _AT_ONCE = 16, 2
 
 
@@ -95,7 +95,7 @@ class PageParameters:
                 raise ConfigError.unknown("parameter of this page", name, sorted({*known, *_COMMON}))
 
     def text(self, name: str, default: str = "") -> str:
-        """Return a parameter as it is given, also a long one."""
+        """Return a parameter unchanged, of any length."""
         return self._given.get(name) or default
 
     def word(self, name: str, default: str = "") -> str:

@@ -86,7 +86,11 @@ class BulkRun:
             else:
                 verdict = next(verdicts)
                 self.stale |= verdict.stale
-                self.verdicts.append({**verdict.to_json(), **position})
+                told = {**verdict.to_json(), **position}
+                if verdict.status != "accepted" and "_id" not in record.document:
+                    # The gate made this id, and stored nothing under it.
+                    told.pop("_id", None)
+                self.verdicts.append(told)
         if not passages:
             return
         # These requests may fail, so the verdicts are counted before.

@@ -256,7 +256,7 @@ class Gate(BaseGate):
     def admit(self, documents: Sequence[Document]) -> list[Verdict]:
         """Decide about documents that have ``_id`` and a fingerprint of the index's pipeline.
 
-        One with the ``_op_type`` ``"create"`` fails where its id is stored.
+        A document whose ``_op_type`` is ``"create"`` fails if its id is stored already.
 
         Raises:
             EngineError: the engine failed; documents that were stored before stay.

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from shinglefold.contracts.engine import Document, Engine, GroupNumbers
-from shinglefold.contracts.exclusive_writes import PrepareDocuments
+from shinglefold.contracts.exclusive_writes import PrepareDocuments, released_after
 from shinglefold.documents import RAW_BUDGET, REQUEST_BUDGET, blocks, too_long, weight, with_id
 from shinglefold.errors import ConfigError, EngineError, InputError, quote
 from shinglefold.ingest.pipeline.pipeline import Pipeline
@@ -88,7 +88,8 @@ def index_documents(
     if noted is not None:
         recipe = replace(recipe, profile=noted.profile, fold=noted.fold, gate=noted.gate)
     start = perf_counter()
-    with closing(DeadLetters(dead_letters)) as letters, Interrupts() as interrupts:
+    released = released_after(engine, index)
+    with closing(DeadLetters(dead_letters)) as letters, Interrupts() as interrupts, released:
         letters.check()
         watch = IndexWatch(engine, index, recipe)
         target = TargetIndex(engine, index, recipe, watch, properties, settings)

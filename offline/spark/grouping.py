@@ -71,11 +71,11 @@ def _starred(edges: Frame, kind: Literal["large", "small"]) -> Frame:
 
 @dataclass(frozen=True, slots=True)
 class _Star:
-    """Links the neighbours of nodes to the least of them, given edges (a, b) sorted by both.
+    """Links the neighbours of each node to the least of them; the edges (a, b) come sorted by a, then b.
 
-    ``large``: link only the neighbours greater than the node; the least may be the node itself. Otherwise
-    link the node and all neighbours, which are lesser. ``moved`` counts new edges; the first row also has the
-    count of the star before.
+    ``large``: link only neighbours greater than the node, to the least of neighbours and node. Otherwise all
+    neighbours are less than the node: link them and the node. ``moved`` counts new edges; the first row adds
+    the count of the step before.
     """
 
     large: bool

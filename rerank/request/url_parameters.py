@@ -48,6 +48,13 @@ _IN_BODY = frozenset(
         "search_pipeline",
     }
 )  # fmt: skip
+#: Keys of a body that no URL has; the clients of Elasticsearch take them as arguments.
+_BODY_ALONE = frozenset(
+    {
+        "query", "aggs", "aggregations", "highlight", "suggest", "fields", "collapse", "post_filter",
+        "rescore", "knn", "min_score", "search_after", "script_fields", "runtime_mappings", "pit", "ext",
+    }
+)  # fmt: skip
 _LISTS = frozenset({"stored_fields", "docvalue_fields", "stats"})
 _SOURCE = frozenset({"_source", "_source_includes", "_source_excludes"})
 #: A query in Lucene's syntax and its options → their names in the body.
@@ -167,6 +174,8 @@ def _check(named: Mapping[str, Any]) -> None:
     if "scroll" in named:
         raise ConfigError(_SCROLL)
     for name in named:
+        if name in _BODY_ALONE:
+            raise ConfigError(f"{name} belongs into the body: search({{{name!r}: …}})")
         if name not in KNOWN:
             raise ConfigError.unknown("search parameter", str(name), KNOWN)
     for main, options in (("q", _QUERY), ("suggest_field", _SUGGEST)):

@@ -12,7 +12,7 @@ from shinglefold.api.index_options import IndexOptions
 from shinglefold.api.index_recipe import missing_index, words_of_index
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, IndexMissing, InputError, RecipeMismatch, Refused
-from shinglefold.examples import articles
+from shinglefold.examples import articles, temporary_index
 from shinglefold.grouping import Policy
 from shinglefold.ingest.writing.target_index import IndexChanged
 
@@ -379,3 +379,21 @@ def test_an_engine_that_is_handed_in_stays_open(folder):
         with pytest.raises(IndexMissing, match="elsewhere"):
             shinglefold.open(engine, "elsewhere")
         assert engine.index_exists("site")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda site: site.index(articles()),
+        lambda site: site.delete(["ru-bridge-repair-1"]),
+        lambda site: site.backfill(),
+    ],
+    ids=["index", "delete", "backfill"],
+)
+def test_an_open_index_lets_others_write_between_its_calls(write):
+    folder = temporary_index("site")
+    with shinglefold.open(folder, "site") as site, shinglefold.open(folder, "site") as other:
+        write(site)
+        assert other.delete(["ru-bridge-repair-2"]) == 1
+        write(other)
+        assert site.delete(["ru-bridge-repair-3"]) == 1

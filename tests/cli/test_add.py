@@ -66,3 +66,15 @@ def test_a_name_that_may_mean_several_indices_is_refused_before_anything_is_stor
     ran = run("add", examples_file, "--index", name)
     assert ran.code == 2
     assert "may mean several" in ran.err
+
+
+def test_a_document_without_an_id_that_is_not_added_is_named_by_its_line(run):
+    lines = "".join(
+        json.dumps(one) + "\n" for one in ({"id": "a", "body": _TEXT}, {"body": _TEXT}, {"body": 5})
+    )
+    run("setup", "news", "--field", "body")
+    told = run("add", "-", "--index", "news", stdin=lines)
+    assert "refused: standard input:2: it resembles 'a'" in told.out
+    assert "failed: standard input:3: " in told.out
+    documents = run("add", "-", "--index", "news", "--json", stdin=lines).json()["documents"]
+    assert [one.get("_id") for one in documents] == ["a", None, None]

@@ -150,3 +150,11 @@ def test_a_collection_without_a_document_is_told(run, command):
     ran = run(*command, "empty.jsonl", "--workers", 1)
     assert ran.code == 1
     assert ran.err.splitlines()[-1].startswith("no documents found; check the sources, or say their --format")
+
+
+def test_an_index_in_the_place_of_a_file_leads_to_its_report(run):
+    told = run("groups", "pages")
+    assert told.code == 1
+    assert "no such file or folder" in told.err
+    assert told.err.rstrip().endswith("Of an index: shinglefold report pages")
+    assert "index" not in run("groups", "pages.jsonl").err

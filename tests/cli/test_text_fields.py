@@ -197,3 +197,33 @@ def test_doctor_names_the_command_that_tells_why_a_pipeline_fails(run):
     assert examined.code == 3
     *_, command = examined.out.splitlines()[-1].partition("this says why it fails: shinglefold ")
     assert "trim: field [kind] is a number" in run(*command.split()).out
+
+
+def test_goods_in_short_chinese_clauses_are_text(run):
+    goods = [
+        {
+            "id": f"a-{number}",
+            "name": f"苹果手机 {number}GB 黑色",
+            "desc": "全新正品,支持快充,屏幕清晰;防水防尘。",
+        }
+        for number in (64, 128, 256)
+    ]
+    made = run("index", "-", "--index", "goods", "--workers", 1, stdin=_lines(goods))
+    assert "there is text in name, desc" in made.err
+    run_hints(run, made.err)
+    assert run("doctor", "goods", "--workers", 1).code == 0
+
+
+def test_an_index_in_which_nothing_can_fold_is_not_well(run):
+    questions = [
+        {"id": f"q-{n}", "question": f"How do I reset it {n} times?", "host": "a.example"} for n in "ab"
+    ]
+    made = run("index", "-", "--index", "faq", "--workers", 1, stdin=_lines(questions))
+    assert "they have question, " in made.err
+    ill = run("doctor", "faq", "--workers", 1)
+    assert "none has text in the fields the pipeline reads" in ill.out
+    for told in (made.err, ill.out):
+        assert hints(told)[0][:4] == ["setup", "faq", "--field", "FIELD"]
+    assert run("setup", "faq", "--field", "question").code == 0
+    assert run("backfill", "faq", "--workers", 1).code == 0
+    assert run("doctor", "faq", "--workers", 1).out.endswith("all is well\n")

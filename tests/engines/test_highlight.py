@@ -3,11 +3,13 @@
 import re
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shinglefold.engines.embedded.search.highlight import Style, cut, highlight, wrap
+from shinglefold.engines.embedded.search.highlight import Style, cut, highlight, read_highlight, wrap
 from shinglefold.engines.embedded.search.queries import Mark
+from shinglefold.errors import UnsupportedQuery
 from shinglefold.model.values import Token
 
 
@@ -85,3 +87,9 @@ def test_only_whole_phrases_are_marked():
 
 def test_marks_outside_a_part_are_left_alone():
     assert wrap("one two three", 4, 7, [(0, 3), (4, 7), (8, 13)], ("<", ">")) == "<two>"
+
+
+@pytest.mark.parametrize("fields", [["body"], "body", [["body"]]])
+def test_a_list_of_fields_without_their_options_is_refused_with_the_form(fields):
+    with pytest.raises(UnsupportedQuery, match=r'"body": \{\}'):
+        read_highlight({"fields": fields})

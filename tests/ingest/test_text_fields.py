@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.soon import soon
 
-from shinglefold.ingest.field_statistics import likely_texts
+from shinglefold.ingest.field_statistics import FieldWatch, likely_texts
 
 _EIGHT_WORDS = re.compile(r"(?:\S+\s+){7}\S")
 
@@ -30,3 +30,23 @@ def test_fields_with_text_in_a_quarter_of_the_documents_are_reported(documents, 
     assert (
         likely_texts([{"title": "one", "content": "one two three four five six seven eight"}, *bare]) == found
     )
+
+
+@pytest.mark.parametrize(
+    ("documents", "found"),
+    [
+        ([{"sku": "a-1"}, {"sku": "a-2"}], "sku"),
+        ([{"n": 1, "product_id": 1}, {"n": 2, "product_id": 2}], "product_id"),
+        ([{"articleId": "x"}, {"articleId": "y"}], "articleId"),
+        ([{"shop_id": "a"}, {"shop_id": "a"}], ""),
+        ([{"sku": ["a"]}, {"sku": ["b"]}], ""),
+        ([{"sku": "a-1"}, {}], ""),
+        ([{"sku": "a-1", "_id": "1"}, {"sku": "a-2"}], ""),
+        ([{"paid": "1"}, {"paid": "2"}], ""),
+    ],
+)
+def test_a_field_whose_name_and_values_are_those_of_ids_may_hold_them(documents, found):
+    watch = FieldWatch(("body",))
+    for document in documents:
+        watch.add(document)
+    assert watch.likely_id == found

@@ -369,6 +369,12 @@ def test_a_parameter_that_nobody_knows_is_refused(folded, name):
         folded.search("pages", {}, **{name: "x"})
 
 
+@pytest.mark.parametrize("name", ["query", "aggs", "highlight", "post_filter", "ext"])
+def test_a_part_of_the_body_that_is_given_as_a_parameter_is_shown_in_its_place(folded, name):
+    with pytest.raises(ConfigError, match=rf"{name} belongs into the body: search\(\{{'{name}': …\}}\)"):
+        folded.search("pages", **{name: {}})
+
+
 @pytest.mark.parametrize(
     "parameters",
     [{"routing": "a"}, {"typed_keys": True}, {"search_pipeline": "p"}, {"ignore_unavailable": True}],

@@ -120,10 +120,10 @@ def _lines(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
         lines.append(f"  {found.ungrouped:,} have no number of a group, though the index numbers its groups")
     if found.titles_alone:
         lines.append(f"  {found.titles_alone:,} have a fingerprint of titles alone")
-    if found.misread and not found.titles_alone:
+    if found.textless or (found.misread and not found.titles_alone):
         lines.append("  none has text in the fields the pipeline reads, so that nothing folds")
     lines += [f"  of scheme {scheme}: {count:,}" for scheme, count in found.schemes.items()]
-    # Not whole lines: an id may look like a command.
+    # Only messages are completed, not the lines above: an id in them may look like a command.
     complete = target.hints.complete
     lines += [f"mappings: {complete(problem)}" for problem in found.mapping]
     lines += [f"can't be mended in place: {complete(obstacle)}" for obstacle in found.obstacles]
@@ -139,6 +139,8 @@ def _lines(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
 
 def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
     if found.healthy and not found.findings.get("placeholder"):
+        if found.textless:
+            return [_other_fields_remedy(found, target, recipe)]
         return [] if found.markup else ["all is well"]
     if found.obstacles:
         return []
@@ -188,6 +190,8 @@ def _other_fields_remedy(found: "Diagnosis", target: "Target", recipe: "Recipe")
         problem += ", and the fingerprints are of other texts"
     texts = found.unread if found.titles_alone else found.text_in
     other = tuple(name for name in texts if name not in recipe.fields)
+    if found.textless and not (other or found.findings.get("textless")):
+        return f"{problem}; to name the fields to compare: {target.take_text_from(['FIELD'])}"
     if not other:
         return (
             f"{problem}: restore the texts, or set the index up with the pipeline that made the fingerprints"

@@ -108,7 +108,8 @@ def translate_errors(doing: str, folder: Path | None = None, *, lost: bool = Tru
             raise
         if "LockBusy" in str(error):
             raise EngineUnavailable(
-                f"{doing}: another process is writing to this index; wait until it has closed it, or stop it"
+                f"{doing}: another process is writing to this index; wait until it has closed it, or stop it."
+                " If this process opened the index twice, close the other one"
             ) from error
         if folder is not None and (full := _full_disk(doing, folder, error, lost)):
             raise full from error

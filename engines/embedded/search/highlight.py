@@ -18,6 +18,7 @@ from shinglefold.engines.embedded.schema.requests import (
 from shinglefold.engines.embedded.search.queries import Mark
 from shinglefold.errors import UnsupportedQuery
 from shinglefold.model.values import Token
+from shinglefold.options.validation import check_object
 
 Spans = Sequence[tuple[int, int]]
 #: The most characters by which a fragment's edge is moved in order not to cut a word.
@@ -115,6 +116,10 @@ class HighlightOptions:
     fields: tuple[tuple[str, Style], ...]
 
 
+#: What names the fields.
+_FORM = 'the fields with their options, such as {"body": {}}'
+
+
 def read_highlight(given: object) -> HighlightOptions:
     """Read the ``highlight`` of a search body.
 
@@ -127,10 +132,11 @@ def read_highlight(given: object) -> HighlightOptions:
         fields = {
             name: field
             for item in fields
-            for name, field in check_options("highlight fields", item, item).items()
+            for name, field in check_object("highlight fields", item, _FORM, UnsupportedQuery).items()
         }
-    if not isinstance(fields, Mapping) or not fields:
+    if not fields:
         raise UnsupportedQuery('highlight: fields is missing; name some: {"fields": {"body": {}}}')
+    check_object("highlight fields", fields, _FORM, UnsupportedQuery)
     general = {name: value for name, value in options.items() if name != "fields"}
     return HighlightOptions(
         tuple(

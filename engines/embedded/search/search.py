@@ -61,7 +61,7 @@ class Selection:
 
         Args:
             parts: the objects at its top level.
-            source: the document; it may be empty if ``in_main`` is.
+            source: the whole document; without fields in ``in_main`` an empty one suffices.
         """
         found: dict[str, list[Any]] = {}
         _add_values(self.in_parts, parts, found)

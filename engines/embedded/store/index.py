@@ -55,7 +55,7 @@ class Index:
     state      ``_writer``            meaning
     =========  =====================  ============================================================
     reading    None                   any process may write; ``snapshot`` follows its commits
-    writing    set by ``run``         only this process may write, until ``close``
+    writing    set by ``run``         only this process may write, until ``release`` or ``close``
     exclusive  set by ``acquire``     the same, until ``release``; see ``ExclusiveAccess``
     =========  =====================  ============================================================
     """
@@ -65,6 +65,8 @@ class Index:
         self._analysis = analysis
         self._limits = limits
         self._writer: IndexWriter | None = None
+        #: How many leases are held, during which the lock is kept.
+        self.leases = 0
         #: The address after the last head that this process wrote; saves reading the file.
         self._heads_end = 0
         #: Whether the snapshot is older than a commit of this process, or than the reader after a rebuild.
@@ -142,6 +144,11 @@ class Index:
     def is_writing(self) -> bool:
         """Whether this process holds the write lock."""
         return self._writer is not None
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether there are uncommitted writes."""
+        return self._writer is not None and self._writer.dirty
 
     def acquire(self) -> None:
         """Take the write lock."""
