@@ -201,11 +201,11 @@ def json_headers(headers: Mapping[str, str], *, lines: bool = False) -> dict[str
 
 
 def read_documents(
-    index: str, ids: Sequence[str], routings: Sequence[str | None]
+    index: str, ids: Sequence[str], routings: Sequence[str | None], fields: Sequence[str] = ()
 ) -> Steps[list[VersionedDocument | None]]:
     """Return documents with their versions, None for missing ones, also where the index is missing."""
     try:
-        return list((yield Call("read", (index, ids, (), routings))))
+        return list((yield Call("read", (index, ids, fields, routings))))
     except IndexMissing:
         # A template may make it when a document is inserted.
         return [None] * len(ids)

@@ -181,11 +181,7 @@ def _sign_once(
     answers: list[JSON],
 ) -> Steps[list[int]]:
     """Renew fingerprints once, and return the positions of documents that changed in the meantime."""
-    ids, routings = zip(*(documents[place] for place in places), strict=True)
-    found = yield from read_documents(index.stored_in, ids, routings)
-    there = [(place, one) for place, one in zip(places, found, strict=True) if one is not None]
-    hits = [_hit(index, one, documents[place][1]) for place, one in there]
-    renewed = yield Work(partial(index.renew, hits))
+    there, renewed = yield from _renewed(index, documents, places)
     lines: list[JSON] = []
     sent: list[int] = []
     for (place, one), action in zip(there, renewed, strict=True):
@@ -215,6 +211,21 @@ def _sign_once(
         elif told["status"] != _MISSING:
             warn_stale(index.name, documents[place][0], str(told["error"].get("reason")))
     return again
+
+
+def _renewed(
+    index: SignedIndex, documents: Sequence[tuple[str, str | None]], places: Sequence[int]
+) -> Steps[tuple[list[tuple[int, VersionedDocument]], list[JSON | str | None]]]:
+    """Return the stored documents by position, and what ``renew`` returns for each."""
+    ids, routings = zip(*(documents[place] for place in places), strict=True)
+    # Elasticsearch leaves out vectors unless a pattern includes them; what is written whole needs them.
+    for fields in ((), ("*",)):
+        found = yield from read_documents(index.stored_in, ids, routings, fields)
+        there = [(place, one) for place, one in zip(places, found, strict=True) if one is not None]
+        renewed = yield Work(partial(index.renew, [_hit(index, one, documents[at][1]) for at, one in there]))
+        if not any(isinstance(one, dict) and one["_op_type"] == "index" for one in renewed):
+            break
+    return there, renewed
 
 
 def _hit(index: SignedIndex, found: VersionedDocument, routing: str | None) -> JSON:

@@ -81,7 +81,8 @@ class ExclusiveAccess:
     def lease(self, index: str) -> Iterator[None]:
         """Keep other processes from writing to an index; see ``ExclusiveWrites``.
 
-        Merges run in the background. Releasing the index waits for them, unless this engine had it before.
+        Merges run in the background. The last lease releases the index and waits for them, unless this engine
+        had it before and nobody released it meanwhile.
 
         Raises:
             EngineUnavailable: another process writes to the index.
@@ -90,20 +91,25 @@ class ExclusiveAccess:
             opened = self._index(index)
             was_writing = opened.is_writing
             opened.acquire()
+            if not opened.leases:
+                opened.kept = was_writing
             opened.leases += 1
         try:
             yield
         finally:
             with self._lock:
                 opened.leases -= 1
-                if not was_writing and self._opened(index) is opened:
+                if not (opened.leases or opened.kept) and self._opened(index) is opened:
                     opened.release()
 
     def release(self, index: str) -> None:
         """Let other processes write; see ``ExclusiveWrites``."""
         with self._lock:
             opened = self._opened(index)
-            if opened is not None and not (opened.leases or opened.is_dirty):
+            if opened is None or opened.is_dirty:
+                return
+            opened.kept = False
+            if not opened.leases:
                 opened.release()
 
     def request_lease(self, index: str) -> None:

@@ -63,6 +63,44 @@ def test_a_second_writer_is_told_who_is_in_the_way(tmp_path: Path, words):
         assert _total(engine) == 5
 
 
+def test_the_lock_stays_until_the_last_lease_ends_and_then_goes(tmp_path: Path, words):
+    with EmbeddedEngine(tmp_path, words) as engine, EmbeddedEngine(tmp_path, words) as other:
+        engine.create_index("pages", {}, {})
+        first, second = engine.lease("pages"), engine.lease("pages")
+        first.__enter__()
+        with second:
+            first.__exit__(None, None, None)
+            _assert_locked(other)
+        _write_and_release(other)
+
+
+def test_a_run_that_ends_during_a_lease_leaves_no_lock_behind_it(tmp_path: Path, words):
+    with EmbeddedEngine(tmp_path, words) as engine, EmbeddedEngine(tmp_path, words) as other:
+        engine.create_index("pages", {}, {})
+        engine.bulk([_page(0)])
+        with engine.lease("pages"):
+            engine.refresh("pages")
+            engine.release("pages")
+            _assert_locked(other)
+        _write_and_release(other)
+        engine.bulk([_page(2)])
+        with engine.lease("pages"):
+            # What was not committed before the lease keeps the lock after it.
+            engine.release("pages")
+        _assert_locked(other)
+
+
+def _assert_locked(other: EmbeddedEngine) -> None:
+    with pytest.raises(EngineUnavailable, match="another process is writing"):
+        other.bulk([_page(1)])
+
+
+def _write_and_release(other: EmbeddedEngine) -> None:
+    assert not other.bulk([_page(1)]).failures
+    other.refresh("pages")
+    other.release("pages")
+
+
 def test_a_reader_sees_another_process_writes_without_being_told(tmp_path: Path, words):
     with EmbeddedEngine(tmp_path, words) as writer, EmbeddedEngine(tmp_path, words) as reader:
         writer.create_index("pages", {}, {})

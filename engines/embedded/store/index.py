@@ -65,8 +65,8 @@ class Index:
         self._analysis = analysis
         self._limits = limits
         self._writer: IndexWriter | None = None
-        #: How many leases are held, during which the lock is kept.
-        self.leases = 0
+        #: How many leases are held, during which the lock is kept, and whether it is kept after them.
+        self.leases, self.kept = 0, False
         #: The address after the last head that this process wrote; saves reading the file.
         self._heads_end = 0
         #: Whether the snapshot is older than a commit of this process, or than the reader after a rebuild.

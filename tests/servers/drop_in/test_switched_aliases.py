@@ -127,3 +127,21 @@ def test_updates_merge_the_document_of_the_index_that_is_written_to_now(kit, ser
             assert hit["_source"][FIELD] == expected[FIELD]
     versions = {hit["_id"]: hit["_version"] for hit in found}
     assert {one["_id"]: one["_version"] for one in answers}.items() <= versions.items()
+
+
+def test_vectors_stay_where_a_document_is_written_whole(kit, switched):
+    alias, new = switched()
+    try:
+        vector = {"type": "dense_vector", "dims": 2}
+        kit.plain.indices.put_mapping(index=new, body={"properties": {"v": vector}})
+    except kit.errors.any as error:
+        pytest.skip(f"this server can't: {error}")
+    # No partial update removes a key with a dot.
+    parts = kit.engine.get(new, "0")["_source"][FIELD]
+    dotted = {f"{FIELD}.{part}": value for part, value in parts.items()}
+    kit.plain.index(index=new, id="0", body={**DOCUMENT, "v": [1.5, 2], **dotted})
+    kit.client.update(index=alias, id="0", body={"doc": {"body": OTHER, FIELD: {"x": 1}}}, refresh=True)
+    (hit,) = kit.engine.search(new, {"query": {"ids": {"values": ["0"]}}, "_source": ["*"]})["hits"]["hits"]
+    left = without_fingerprint(hit["_source"], FIELD)
+    assert left == {"title": OTHER, "body": OTHER, "v": [1.5, 2]}
+    assert hit["_source"][FIELD]["digest"] != parts["digest"]

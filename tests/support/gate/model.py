@@ -15,6 +15,7 @@ from shinglefold.grouping.gate.protocol.intents import WRITERS
 from shinglefold.grouping.gate.protocol.member import Member, Now, Pause, Refresh, Steps, Verdict, Write
 from shinglefold.grouping.gate.protocol.protocol import decide, publish_settled
 from shinglefold.grouping.rules import Policy
+from shinglefold.ingest.writing.batch import ReadBack
 from shinglefold.runtime.backoff import Backoff
 
 #: Variables of a writer's steps that are the same in each of its states, or told by ``_state``.
@@ -82,6 +83,8 @@ class Newcomer:
             batches=lambda documents: [list(documents)],
             member=lambda member: member,
             describe=lambda verdict: verdict,
+            # The index has no pipelines, so that nothing is read back.
+            read_back=ReadBack(None, "i", None),
             shared=True,
         )
 
