@@ -85,7 +85,8 @@ def setup(
 
     Raises:
         ConfigError: no field is named, the index lacks a field, it can't be changed in place, or its recipe
-            is gone and can't be found out. Nothing was changed.
+            is gone and can't be found out. No index was changed; for a data stream the component template
+            that its index template needs was made.
         EngineError: the engine refuses.
     """
     check_bool("groups", groups)

@@ -291,13 +291,14 @@ def carry_out_removal(
         engine.delete_index(name)
     stripper = _Stripper(engine, sum(plan.documents.values()), progress, throttle)
     for index, path in plan.fields.items():
-        left = stripper.counts.left
-        if index in plan.documents:
-            stripper.strip_index(index, path)
-        if stripper.counts.left == left:
-            meta = dict(engine.mappings(index).get("_meta") or {})
-            meta.pop(META_KEY, None)
-            engine.put_mappings(index, {"_meta": meta})
+        with released_after(engine, index):
+            left = stripper.counts.left
+            if index in plan.documents:
+                stripper.strip_index(index, path)
+            if stripper.counts.left == left:
+                meta = dict(engine.mappings(index).get("_meta") or {})
+                meta.pop(META_KEY, None)
+                engine.put_mappings(index, {"_meta": meta})
     return stripper.counts
 
 

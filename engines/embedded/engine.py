@@ -242,7 +242,11 @@ class EmbeddedEngine(ExclusiveAccess):
             EngineUnavailable: another process writes to the index.
         """
         with self._lock:
-            self._index(index).put_mappings(mappings)
+            opened = self._index(index)
+            was_writing = opened.is_writing
+            opened.put_mappings(mappings)
+            if not was_writing:
+                opened.release()
 
     def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
         """Run actions in order, and return refused ones as failures.

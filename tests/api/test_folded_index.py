@@ -15,6 +15,7 @@ from shinglefold.errors import ConfigError, IndexMissing, InputError, RecipeMism
 from shinglefold.examples import articles, temporary_index
 from shinglefold.grouping import Policy
 from shinglefold.ingest.writing.target_index import IndexChanged
+from shinglefold.maintenance.deletion import carry_out_removal, plan_removal
 
 SAME = "Мост через реку закрыли на ремонт до конца лета, сообщил в понедельник мэр города."
 HUGE = urlsafe_b64encode(b'["", null, [1%s, "", "", ""]]' % (b"0" * 400)).decode()
@@ -387,8 +388,9 @@ def test_an_engine_that_is_handed_in_stays_open(folder):
         lambda site: site.index(articles()),
         lambda site: site.delete(["ru-bridge-repair-1"]),
         lambda site: site.backfill(),
+        lambda site: site.engine.put_mappings("site", {"_meta": site.engine.mappings("site")["_meta"]}),
     ],
-    ids=["index", "delete", "backfill"],
+    ids=["index", "delete", "backfill", "mappings"],
 )
 def test_an_open_index_lets_others_write_between_its_calls(write):
     folder = temporary_index("site")
@@ -397,3 +399,11 @@ def test_an_open_index_lets_others_write_between_its_calls(write):
         assert other.delete(["ru-bridge-repair-2"]) == 1
         write(other)
         assert site.delete(["ru-bridge-repair-3"]) == 1
+
+
+def test_an_engine_lets_others_write_after_a_removal():
+    folder = temporary_index("site")
+    with shinglefold.open(folder, "site") as site, shinglefold.open(folder, "site") as other:
+        site.index(articles())
+        carry_out_removal(site.engine, plan_removal(site.engine, "site"))
+        assert other.delete(["ru-bridge-repair-2"]) == 1

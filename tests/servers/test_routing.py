@@ -1,10 +1,12 @@
 """Documents with a routing: indexed, added, numbered, backfilled, searched and deleted under it."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.clients import a_client
 from support.maintenance import mapped, pages, store
 
 import shinglefold
@@ -129,6 +131,18 @@ def test_documents_added_through_an_alias_have_its_routing(server, engine, new_i
         pytest.raises(ConfigError, match="without a write index"),
     ):
         site.add({**first, "id": "other"})
+
+
+def test_the_gate_of_a_folded_client_writes_with_the_routing_of_an_alias(server, engine, new_index, scheme):
+    index = new_index(mapped(scheme), SETTINGS)
+    shinglefold.setup(server.url, index, text=["title", "body"], gate="refuse")
+    alias, (first, second, *_) = f"{index}-alias", pages(2)
+    _point(server, index, alias, routing="here")
+    with closing(a_client(engine.info()["distribution"], server.url, awaited=False)) as plain:
+        client = shinglefold.fold(plain)
+        for one in (first, second):
+            assert client.index(index=alias, id=one["id"], body=one)["result"] == "created"
+    assert routed(engine, index).keys() == {("page-0", "here"), ("page-1", "here")}
 
 
 def _point(server, index, alias, **options):
