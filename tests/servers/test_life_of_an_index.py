@@ -159,7 +159,7 @@ def test_a_new_user_sets_up_searches_reindexes_swaps_and_removes(run, engine, se
     assert "0 updated, 40 right already" in run("backfill", alias)[1]
 
     # Everything is taken out again, and documents and mappings are those of the site.
-    assert "40 documents are without a fingerprint; done" in run("setup", alias, "--remove")[1]
+    assert "fingerprints taken from 40 documents; done" in run("setup", alias, "--remove")[1]
     found = engine.search(f"{alias}-2", {"size": 100, "query": {"match_all": {}}})["hits"]["hits"]
     assert {hit["_id"]: hit["_source"] for hit in found} == {one["id"]: one for one in _articles(text)}
     assert engine.mappings(f"{alias}-2")["_meta"] == {"owner": "the newspaper"}
