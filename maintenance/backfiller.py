@@ -9,12 +9,11 @@ from time import perf_counter
 from typing import Any
 
 from shinglefold.contracts.engine import Engine
-from shinglefold.contracts.exclusive_writes import released_after
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, PitExpired, suggest
 from shinglefold.ingest.index_mapping import check_index
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.accounting import Progress
-from shinglefold.ingest.writing.target_index import IndexChanged, IndexWatch
+from shinglefold.ingest.writing.target_index import IndexChanged, IndexWatch, released_after
 from shinglefold.maintenance.checkpoint import Checkpoint
 from shinglefold.maintenance.guarded_updates import BackfillCounts, Updater
 from shinglefold.maintenance.preconditions import check_updatable

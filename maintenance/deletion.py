@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, BulkFailure, BulkResult, Engine, IndexInfo
-from shinglefold.contracts.exclusive_writes import released_after
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, WindowTooLarge
 from shinglefold.ingest.writing.accounting import Progress
 from shinglefold.ingest.writing.batch import send
+from shinglefold.ingest.writing.target_index import released_after
 from shinglefold.maintenance.guarded_updates import ROUNDS, Hit, conflict_outcome, reread
 from shinglefold.maintenance.preconditions import (
     patterns_overlap,

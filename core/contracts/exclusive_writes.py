@@ -1,7 +1,7 @@
 """Optional interfaces of engines whose indices are local files."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from shinglefold.contracts.engine import JSON, Document
@@ -85,16 +85,6 @@ class ExclusiveWrites(Protocol):
     def get_all(self, index: str, ids: Sequence[str]) -> list[JSON | None]:
         """Return the current sources of documents, None for deleted ones."""
         ...
-
-
-@contextmanager
-def released_after(engine: object, index: str) -> Iterator[None]:
-    """Let other processes write to an embedded index after the block, although its engine stays open."""
-    try:
-        yield
-    finally:
-        if isinstance(engine, ExclusiveWrites):
-            engine.release(index)
 
 
 @runtime_checkable

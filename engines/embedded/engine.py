@@ -248,6 +248,16 @@ class EmbeddedEngine(ExclusiveAccess):
             if not was_writing:
                 opened.release()
 
+    def release(self, index: str) -> None:
+        """Let other processes write; see ``ExclusiveWrites``."""
+        with self._lock:
+            opened = self._opened(index)
+            if opened is None or opened.is_dirty:
+                return
+            opened.kept = False
+            if not opened.leases:
+                opened.release()
+
     def bulk(self, actions: Iterable[Mapping[str, Any]]) -> BulkResult:
         """Run actions in order, and return refused ones as failures.
 

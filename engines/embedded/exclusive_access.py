@@ -102,16 +102,6 @@ class ExclusiveAccess:
                 if not (opened.leases or opened.kept) and self._opened(index) is opened:
                     opened.release()
 
-    def release(self, index: str) -> None:
-        """Let other processes write; see ``ExclusiveWrites``."""
-        with self._lock:
-            opened = self._opened(index)
-            if opened is None or opened.is_dirty:
-                return
-            opened.kept = False
-            if not opened.leases:
-                opened.release()
-
     def request_lease(self, index: str) -> None:
         """Ask the process that holds an index to release it; see ``ExclusiveWrites``."""
         with suppress(OSError):

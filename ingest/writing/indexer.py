@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from shinglefold.contracts.engine import Document, Engine, GroupNumbers
-from shinglefold.contracts.exclusive_writes import PrepareDocuments, released_after
+from shinglefold.contracts.exclusive_writes import PrepareDocuments
 from shinglefold.documents import RAW_BUDGET, REQUEST_BUDGET, blocks, too_long, weight, with_id
 from shinglefold.errors import ConfigError, EngineError, InputError, quote
 from shinglefold.ingest.pipeline.pipeline import Pipeline
@@ -17,7 +17,7 @@ from shinglefold.ingest.readers.record import Record, to_document, with_routing
 from shinglefold.ingest.writing.accounting import InFlightBatches, Progress, RunAccounting, Summary
 from shinglefold.ingest.writing.batch import Action, Batch, ReadBack, make_batch
 from shinglefold.ingest.writing.dead_letters import DeadLetters, DeadLettersLost
-from shinglefold.ingest.writing.target_index import IndexWatch, TargetIndex
+from shinglefold.ingest.writing.target_index import IndexWatch, TargetIndex, released_after
 from shinglefold.ingest.writing.worker_pool import BlockAnswer, process_blocks
 from shinglefold.model.recipe import Recipe
 from shinglefold.model.stored_fingerprint import overwrite_refusal, without_fingerprint

@@ -6,14 +6,14 @@ While documents are written, somebody may delete it, recreate it or set it up di
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import Engine, GuardedWrites, IndexInfo
-from shinglefold.contracts.exclusive_writes import PrepareDocuments, PreparesDocuments
+from shinglefold.contracts.exclusive_writes import ExclusiveWrites, PrepareDocuments, PreparesDocuments
 from shinglefold.errors import (
     ConfigError,
     EngineError,
@@ -43,6 +43,16 @@ if TYPE_CHECKING:
 _INTERVAL, _SHARE = 2.0, 50.0
 #: The name of an index that a rebuild fills: the final name and the time.
 _REBUILD_NAME = re.compile(r"(.+)-\d{20}")
+
+
+@contextmanager
+def released_after(engine: object, index: str) -> Iterator[None]:
+    """Let other processes write to an embedded index after the block, although its engine stays open."""
+    try:
+        yield
+    finally:
+        if isinstance(engine, ExclusiveWrites):
+            engine.release(index)
 
 
 class IndexChanged(EngineError):
