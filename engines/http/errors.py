@@ -277,8 +277,13 @@ def is_broken_answer(causes: Sequence[object]) -> bool:
 
 
 def error_type(body: object) -> str:
-    """Return the type of the root cause in an answer; empty if it has none."""
-    return next((str(cause["type"]) for cause in _causes(body) if "type" in cause), "")
+    """Return the type of the error in an answer that means most to callers; empty if it has none.
+
+    It is the root cause's, or that of a cause of it which has a meaning: a server that lost a node while it
+    collected answers names no root cause, and the loss is the cause of a failed phase.
+    """
+    kinds = [str(cause["type"]) for cause in _causes(body) if "type" in cause]
+    return next((kind for kind in kinds if kind in _BY_TYPE or kind in _READ_STATUSES), [*kinds, ""][0])
 
 
 def read_status(item: object) -> int:
@@ -298,7 +303,7 @@ def reason(body: object) -> str:
         )
         return _short(str(text or ""))
     first, *others = causes
-    words = [f"{first.get('type', 'error')}: {first.get('reason')}"]
+    words = [": ".join(str(word) for word in (first.get("type", "error"), first.get("reason")) if word)]
     words += [str(other["reason"]) for other in others if other.get("reason")]
     return _short(", caused by: ".join(dict.fromkeys(words)))
 

@@ -3,12 +3,13 @@
 import pytest
 
 from shinglefold.engines.http.bulk import failed
-from shinglefold.engines.http.errors import NotRefreshed, reason, refusal
+from shinglefold.engines.http.errors import NotRefreshed, read_status, reason, refusal
 from shinglefold.engines.http.responses import check_refreshed
 from shinglefold.errors import (
     AuthenticationFailed,
     EngineError,
     EngineUnavailable,
+    IndexMissing,
     IndexReadOnly,
     PermissionDenied,
     PitExpired,
@@ -45,6 +46,13 @@ def _lost(kind, why):
     return {"error": {"root_cause": [cause], **error, "caused_by": cause}, "status": 500}
 
 
+def _lost_while_collecting(kind):
+    """Return what OpenSearch answers where no shard failed, but the node that collects what they found."""
+    phase = {"type": "search_phase_execution_exception", "reason": "", "phase": "fetch", "failed_shards": []}
+    cause = {"type": kind, "reason": "[node-1][127.0.0.1:60559] gone"}
+    return {"error": {"root_cause": [], **phase, "grouped": True, "caused_by": cause}, "status": 500}
+
+
 @pytest.mark.parametrize(
     ("status", "body", "error", "said"),
     [
@@ -59,6 +67,9 @@ def _lost(kind, why):
             "all nodes",
         ),
         (500, _lost("node_disconnected_exception", "[search[phase/fetch]]"), EngineUnavailable, "all nodes"),
+        (500, _lost_while_collecting("node_not_connected_exception"), EngineUnavailable, "all nodes"),
+        (404, _lost_while_collecting("index_not_found_exception"), IndexMissing, "Create it first"),
+        (500, _lost_while_collecting("null_pointer_exception"), EngineError, "See the server's log"),
         (500, _lost("illegal_state_exception", "no node found for id: Gk"), PitExpired, "open another"),
         (500, _lost("null_pointer_exception", "oops"), EngineError, "See the server's log"),
         (
@@ -95,6 +106,7 @@ def test_a_refusal_is_told_by_its_cause_with_a_remedy(status, body, error, said)
     assert said in str(told)
     assert f"({status})" in str(told)
     assert str(told).startswith("OpenSearch at http://localhost:9200: ")
+    assert ": ," not in str(told)
 
 
 def test_a_long_answer_is_cut():
@@ -108,6 +120,15 @@ def test_a_long_answer_is_cut():
 def test_only_a_block_that_ends_by_itself_is_a_matter_of_time(what, status):
     """What the cluster refuses while nobody manages it is sent again; another block is for good."""
     assert failed({}, {"index": {"status": 503, **_block(what)}}).status == status
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [("illegal_argument_exception", 400), ("node_disconnected_exception", 503), ("x", 503)]
+)
+def test_a_document_that_another_node_could_not_read_is_told_by_that_nodes_error(kind, status):
+    cause = {"type": kind, "reason": "y"}
+    wrapped = {"type": "remote_transport_exception", "reason": "[node-1]", "caused_by": cause}
+    assert read_status({"error": {"root_cause": [], **wrapped}}) == status
 
 
 _GONE = {"reason": {"type": "node_not_connected_exception", "reason": "[node-2] Node not connected"}}
