@@ -139,6 +139,13 @@ def check_sources(sources: Sequence[str], options: "ReadOptions", dead_letters: 
                     raise InputError(f"{source}: {first.reason}")
 
 
+def refuse_index(source: str, remedy: Callable[[str], str]) -> None:
+    """Raise ``InputError``, with a remedy, for a source that is no file and may be the name of an index."""
+    if source and not ("." in source or "/" in source or source == "-" or os.path.exists(source)):
+        missing = f"cannot read {printable(source)}: no such file or folder; check the path"
+        raise InputError(f"{missing}. {printable(remedy(source))}")
+
+
 def check_dead_letters(path: str | None, sources: Sequence[str], retried: str) -> None:
     """Refuse a file for dead letters that is a source, too.
 

@@ -1,7 +1,6 @@
 """``shinglefold groups FILE…``: the groups or pairs of near-duplicates in files, without an index."""
 
 import math
-import os
 import sys
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -16,7 +15,8 @@ from shinglefold.cli.commands.files.collection import (
 from shinglefold.cli.shared.command import DONE, PARTLY, Invocation, command
 from shinglefold.cli.shared.definitions import title_field_option
 from shinglefold.cli.shared.output import printable, remark, write_csv, write_json, write_line
-from shinglefold.errors import InputError, counted, suggest
+from shinglefold.cli.shared.sources import refuse_index
+from shinglefold.errors import counted, suggest
 from shinglefold.model.linkage import LINKAGE, Linkage, linkage_phrase
 
 if TYPE_CHECKING:
@@ -103,9 +103,7 @@ def groups(
     shown = (named,) if named else ()
     wanted = "--titles" if titles else "--title-field" if title_field != "title" else ""
     for name in sources:
-        if name and not ("." in name or "/" in name or name == "-" or os.path.exists(name)):
-            missing = f"cannot read {printable(name)}: no such file or folder; check the path"
-            raise InputError(f"{missing}. Of an index: {suggest('report', name)}")
+        refuse_index(name, lambda index: f"Of an index: {suggest('report', index)}")
     with open_collection(invocation, sources, shown=shown, titles=wanted, **given) as found:
         # Of signed files no text is read.
         named = named if found.table.whole else ""

@@ -1,6 +1,5 @@
 """``shinglefold index SOURCE…``: documents into an index, with their fingerprints."""
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,7 +21,6 @@ from shinglefold.cli.shared.definitions import (
 )
 from shinglefold.cli.shared.next_commands import argument_to_option
 from shinglefold.cli.shared.output import (
-    printable,
     progress_bar,
     progress_reporter,
     remark,
@@ -46,6 +44,7 @@ from shinglefold.cli.shared.sources import (
     read_sources,
     reading_notes,
     reading_options,
+    refuse_index,
     routing_option,
     skipped_counts,
 )
@@ -258,11 +257,9 @@ def _check_options(
 def _check_sources(invocation: Invocation, sources: Sequence[str], *, replay: bool) -> None:
     """Refuse an index that is named as the last source, and several files of dead letters."""
     if not replay:
-        name = printable(sources[-1])
-        if len(sources) > 1 and not os.path.exists(name) and "." not in name and name != "-":
-            meant = argument_to_option(invocation.arguments, "index", name, "--index")
-            missing = f"cannot read {name}: no such file or folder; check the path"
-            raise InputError(f"{missing}. If {name!r} is the index: {meant}")
+        if len(sources) > 1:
+            meant = partial(argument_to_option, invocation.arguments, "index", flag="--index")
+            refuse_index(sources[-1], lambda name: f"If {name!r} is the index: {meant(name)}")
         return
     if len(sources) != 1 or sources[0] == "-":
         raise click.UsageError("--replay takes one dead-letter file")
