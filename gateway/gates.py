@@ -117,6 +117,13 @@ def _close(gate: Gate, context: Context) -> None:
 
 def unkept(index: SignedIndex, *given: Mapping[str, object]) -> str:
     """Return why a gate does not support a request; "" if it does."""
+    routings = (str(one[name]) for one in given for name in ("routing", "_routing") if name in one)
+    other = next((one for one in routings if index.routing not in (None, one)), None)
+    if other is not None:
+        return (
+            f"its routing is {other!r}, and the alias {index.name!r} has the index routing "
+            f"{index.routing!r}: leave its own out"
+        )
     asked = ((name, value) for one in given for name, value in one.items() if name not in _KNOWN)
     name = next((name for name, value in asked if (name, value) != ("pipeline", "_none")), None)
     if name is None:
@@ -127,10 +134,13 @@ def unkept(index: SignedIndex, *given: Mapping[str, object]) -> str:
     )
 
 
-def admitted(outcome: Outcome, id_: str | None, routing: object, *, create: bool) -> Document:
+def admitted(
+    index: SignedIndex, outcome: Outcome, id_: str | None, routing: object, *, create: bool
+) -> Document:
     """Return a signed document for a gate, with a random id if it has none."""
     document = {name: value for name, value in (outcome.document or {}).items() if name != "_index"}
     document["_id"] = document_id({}) if id_ is None else id_
+    routing = index.routing if routing is None else routing
     if routing is not None:
         document["_routing"] = str(routing)
     return {**document, "_op_type": "create"} if create else document

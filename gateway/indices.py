@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, get_args
 
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.api.index_recipe import common_recipe
-from shinglefold.contracts.engine import JSON, Document
+from shinglefold.contracts.engine import JSON, Document, VersionedDocument
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, PermissionDenied
 from shinglefold.gateway.rest import RestRequest, RestResponse, Steps, log, path_of, send, warn
 from shinglefold.ingest import Pipeline
@@ -49,13 +49,15 @@ _OF_REQUEST = frozenset(
 class SignedIndex:
     """An index whose documents get fingerprints by its recipe; threads may share it.
 
-    ``stored_in``: the name to read documents by; a name of several indices can't be read by.
+    ``stored_in``: the name to read documents by; a name of several indices can't be read by. ``routing``:
+    what the alias ``name`` gives to documents without one, which ``stored_in`` does not.
     """
 
     name: str
     recipe: Recipe
     seal: Seal | None
     stored_in: str
+    routing: str | None = None
     _lock: Lock = field(default_factory=Lock)
     _made: Pipeline | None = None
 
@@ -66,6 +68,17 @@ class SignedIndex:
             check_versions(self.recipe.scheme.languages)
             self._made = Pipeline.from_json(self.recipe.pipeline, self.recipe.scheme, seal=self.seal)
         return self._made
+
+    def read(
+        self, ids: Sequence[str], routings: Sequence[str | None], fields: Sequence[str] = ()
+    ) -> Steps[list[VersionedDocument | None]]:
+        """Return documents with their versions, None for missing ones, also where the index is missing."""
+        routed = [self.routing if one is None else one for one in routings]
+        try:
+            return list((yield Call("read", (self.stored_in, ids, fields, routed))))
+        except IndexMissing:
+            # A template may make it when a document is inserted.
+            return [None] * len(ids)
 
     def bare(self, document: Any) -> Any:  # noqa: ANN401 - JSON
         """Return a document without the fingerprint that its client sent."""
@@ -251,8 +264,8 @@ class KnownIndices:
             return known[0]
         when = monotonic()
         found = yield from self._read(name)
-        own = yield from self._written_mappings(name, found, headers)
-        return self._new_target(name, headers, found, own, when)
+        written = yield from self._written_mappings(name, found, headers)
+        return self._new_target(name, headers, found, written, when)
 
     def switched(
         self, index: SignedIndex, stored_in: str, headers: Mapping[str, str]
@@ -275,7 +288,7 @@ class KnownIndices:
             if not found:
                 # A role may know the alias only.
                 return None
-            stored = self._new_target(stored_in, headers, found, found, when)
+            stored = self._new_target(stored_in, headers, found, (found, None), when)
         # The fingerprint fits, unless the recipe was read from another index.
         if stored is not None and stored.recipe == index.recipe and index.stored_in == index.name:
             return None
@@ -300,28 +313,30 @@ class KnownIndices:
         name: str,
         headers: Mapping[str, str],
         found: Mappings | None,
-        own: Mappings,
+        written: tuple[Mappings, str | None],
         when: float,
     ) -> SignedIndex | None:
         """Return the index with these mappings, and cache it if it exists."""
+        own, routing = written
         recipe = self._common_recipe(name, own)
         several = len(found or ()) > 1 or name.startswith("<")
         stored_in = next(iter(own)) if several and len(own) == 1 else name
-        made = None if recipe is None else self._signed_index(name, recipe, stored_in)
+        made = None if recipe is None else self._signed_index(name, recipe, stored_in, routing)
         if found:
             # A missing index may be set up by the time of the next request.
             self._targets.put(name, headers, found, when, made)
         return made
 
-    def _signed_index(self, name: str, recipe: Recipe, stored_in: str) -> SignedIndex:
+    def _signed_index(self, name: str, recipe: Recipe, stored_in: str, routing: str | None) -> SignedIndex:
         made = self._signed.get(name)
         if recipe.gate not in (None, *get_args(GateNote)):
             raise ConfigError(
                 f"{name!r} notes the gate {recipe.gate!r}, which only a later version of shinglefold has: "
                 "upgrade to it"
             )
-        if made is None or (made.recipe, made.stored_in) != (recipe, stored_in):
-            made = SignedIndex(name, recipe, self._options.seal(recipe, self._settings, name), stored_in)
+        if made is None or (made.recipe, made.stored_in, made.routing) != (recipe, stored_in, routing):
+            seal = self._options.seal(recipe, self._settings, name)
+            made = SignedIndex(name, recipe, seal, stored_in, routing)
             self._signed.put(name, made)
             if recipe.groups and not made.gated:
                 warn(
@@ -332,19 +347,19 @@ class KnownIndices:
 
     def _written_mappings(
         self, name: str, found: Mappings | None, headers: Mapping[str, str]
-    ) -> Steps[Mappings]:
-        """Return the mappings of the indices that a write may go to."""
+    ) -> Steps[tuple[Mappings, str | None]]:
+        """Return the mappings of the indices that a write may go to, and the routing of the write index."""
         if found is None:
             warn(
                 f"the mappings of {name!r} may not be read: if the index has a recipe, documents are "
                 "stored without fingerprints. Let the user read mappings, or run `shinglefold backfill` later"
             )
-            return {}
+            return {}, None
         if not found:
             found = yield from self._template(name, headers)
         if len(found) > 1 and any(map(has_recipe, found.values())):
-            found = yield from self._write_index(name, found, headers)
-        return found
+            return (yield from self._write_index(name, found, headers))
+        return found, None
 
     def _common_recipe(self, name: str, found: Mappings) -> Recipe | None:
         if not any(map(has_recipe, found.values())):
@@ -381,18 +396,21 @@ class KnownIndices:
         template = {} if answer.failed else answer.body.get("template") or {}
         return {name: template.get("mappings") or {}}
 
-    def _write_index(self, name: str, found: Mappings, headers: Mapping[str, str]) -> Steps[Mappings]:
-        """Return the one of several indices that documents are written to."""
+    def _write_index(
+        self, name: str, found: Mappings, headers: Mapping[str, str]
+    ) -> Steps[tuple[Mappings, str | None]]:
+        """Return the one of several indices that documents are written to, and its routing by the alias."""
         if streams := [index for index in found if index.startswith(".ds-")]:
             # Older ones may have been shrunk, or moved into snapshots, under names of their own.
             newest = max(streams, key=lambda index: index.rpartition("-")[2])
-            return {newest: found[newest]}
+            return {newest: found[newest]}, None
         answer = yield from ask("GET", path_of("_alias", name), headers)
         aliases = {} if answer.failed else answer.body
         for index, entry in aliases.items():
-            if (entry.get("aliases") or {}).get(name, {}).get("is_write_index") and index in found:
-                return {index: found[index]}
-        return found
+            options = (entry.get("aliases") or {}).get(name, {})
+            if options.get("is_write_index") and index in found:
+                return {index: found[index]}, options.get("index_routing")
+        return found, None
 
 
 def ask(method: str, path: str, headers: Mapping[str, str]) -> Steps[RestResponse]:

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 from msgspec import MsgspecError
 from msgspec.json import Encoder
 
-from shinglefold.contracts.engine import JSON, VersionedDocument
+from shinglefold.contracts.engine import JSON
 from shinglefold.documents import to_json
 from shinglefold.engines.http.responses import read_json
 from shinglefold.errors import (
@@ -36,7 +36,6 @@ from shinglefold.errors import (
     ShinglefoldError,
     UnsupportedQuery,
 )
-from shinglefold.rerank.engine_calls import Call
 
 Result = TypeVar("Result")
 #: Yields ``Call``, ``Send``, ``Admit``, ``Work``, ``Tiebreaker``; is sent their answers.
@@ -198,17 +197,6 @@ def json_headers(headers: Mapping[str, str], *, lines: bool = False) -> dict[str
         name: re.sub(r"(?<=[+/])(x-nd)?json", kind, one) if name.lower() == "content-type" else one
         for name, one in headers.items()
     }
-
-
-def read_documents(
-    index: str, ids: Sequence[str], routings: Sequence[str | None], fields: Sequence[str] = ()
-) -> Steps[list[VersionedDocument | None]]:
-    """Return documents with their versions, None for missing ones, also where the index is missing."""
-    try:
-        return list((yield Call("read", (index, ids, fields, routings))))
-    except IndexMissing:
-        # A template may make it when a document is inserted.
-        return [None] * len(ids)
 
 
 def read_lines(body: bytes | str) -> list[bytes]:

@@ -17,7 +17,6 @@ from shinglefold.gateway.rest import (
     json_headers,
     log,
     path_of,
-    read_documents,
     send,
     stale,
     warn,
@@ -220,7 +219,7 @@ def _renewed(
     ids, routings = zip(*(documents[place] for place in places), strict=True)
     # Elasticsearch leaves out vectors unless a pattern includes them; what is written whole needs them.
     for fields in ((), ("*",)):
-        found = yield from read_documents(index.stored_in, ids, routings, fields)
+        found = yield from index.read(ids, routings, fields)
         there = [(place, one) for place, one in zip(places, found, strict=True) if one is not None]
         renewed = yield Work(partial(index.renew, [_hit(index, one, documents[at][1]) for at, one in there]))
         if not any(isinstance(one, dict) and one["_op_type"] == "index" for one in renewed):
@@ -231,6 +230,7 @@ def _renewed(
 def _hit(index: SignedIndex, found: VersionedDocument, routing: str | None) -> JSON:
     hit: JSON = {"_index": index.stored_in, "_id": found.id, "_source": found.source}
     hit |= {"_seq_no": found.guard.seq_no, "_primary_term": found.guard.primary_term}
+    routing = index.routing if routing is None else routing
     return hit if routing is None else {**hit, "_routing": routing}
 
 

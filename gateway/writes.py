@@ -17,7 +17,6 @@ from shinglefold.gateway.rest import (
     failure,
     names_twice,
     path_of,
-    read_documents,
     read_object,
     read_value,
     refuses_retries,
@@ -152,7 +151,7 @@ class SignedWrites:
         index, id_ = update.index, update.id
         routing = request.parameters.get("routing")
         try:
-            (found,) = yield from read_documents(index.stored_in, [id_], [routing])
+            (found,) = yield from index.read([id_], [routing])
         except PermissionDenied:
             warn_stale(index.name, id_, "the user may not read it")
             return (yield from send(replace(request, body=write_value(update.body)))), False
@@ -243,7 +242,7 @@ def _admitted(
     if why := unkept(index, parameters):
         return RestResponse(400, failure(why))
     create = operation.name == "create" or parameters.get("op_type") == "create"
-    document = admitted(outcome, operation.id, parameters.get("routing"), create=create)
+    document = admitted(index, outcome, operation.id, parameters.get("routing"), create=create)
     answers = yield from admit(Admit(index, [document], request.headers))
     yield from refresh(request, index)
     return single(answers[0])

@@ -17,7 +17,6 @@ from shinglefold.gateway.rest import (
     Steps,
     Work,
     names_twice,
-    read_documents,
     read_value,
     refuses_retries,
     send,
@@ -172,7 +171,7 @@ class SignedBulks:
                     item.refuse(why)
                 else:
                     create = item.verb == "create" or item.metadata.get("op_type") == "create"
-                    item.admitted = admitted(outcome, item.id, item.route, create=create)
+                    item.admitted = admitted(index, outcome, item.id, item.route, create=create)
 
     def _send(self, request: RestRequest, items: Sequence[BulkItem], *, begun: bool) -> Steps[RestResponse]:
         """Send actions, those that met a conflict again; return the response to the first request.
@@ -245,7 +244,7 @@ class SignedBulks:
             for item in group:
                 item.answer = None
             try:
-                found = yield from read_documents(group[0].signer.stored_in, ids, routings)
+                found = yield from group[0].signer.read(ids, routings)
             except PermissionDenied:
                 for item in group:
                     assert item.update is not None

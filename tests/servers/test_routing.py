@@ -11,6 +11,7 @@ from support.maintenance import mapped, pages, store
 
 import shinglefold
 from shinglefold.errors import ConfigError, UnsupportedQuery
+from shinglefold.model.stored_fingerprint import without_fingerprint
 
 pytestmark = pytest.mark.newest
 
@@ -143,6 +144,53 @@ def test_the_gate_of_a_folded_client_writes_with_the_routing_of_an_alias(server,
         for one in (first, second):
             assert client.index(index=alias, id=one["id"], body=one)["result"] == "created"
     assert routed(engine, index).keys() == {("page-0", "here"), ("page-1", "here")}
+
+
+@pytest.mark.parametrize("gate", ["none", "refuse"])
+def test_a_folded_client_keeps_the_routing_of_an_alias_of_several_indices(
+    server, engine, new_index, scheme, gate
+):
+    """Documents are read and written by the name of the write index, which has no routing of its own."""
+    index, other = (new_index(mapped(scheme), SETTINGS) for _ in range(2))
+    for name in (index, other):
+        shinglefold.setup(server.url, name, text=["title", "body"], gate=gate)
+    alias, (first, second, third, fourth, *_) = f"{index}-alias", pages(4)
+    _point(server, other, alias, is_write_index=False)
+    _point(server, index, alias, routing="here", is_write_index=True)
+    with closing(a_client(engine.info()["distribution"], server.url, awaited=False)) as plain:
+        client = shinglefold.fold(plain)
+        told = [client.index(index=alias, id=one["id"], body=one) for one in (first, second)]
+        # A gate writes a placeholder first.
+        version = 2 if gate == "refuse" else 1
+        assert {(one["result"], one["_index"], one["_version"]) for one in told} == {
+            ("created", index, version)
+        }
+        client.update(index=alias, id="page-0", body={"doc": {"body": third["body"]}})
+        script = {"source": "ctx._source.title = params.title", "params": {"title": third["title"]}}
+        try:
+            client.update(index=alias, id="page-1", body={"script": script})
+        except Exception as error:
+            # The Elasticsearch of these tests has no scripts.
+            if "script" not in str(error):
+                raise
+        bulk = [{"update": {"_id": "page-1"}}, {"doc": {"body": third["body"] + "!"}}]
+        client.bulk(index=alias, body=bulk, refresh=True)
+        with pytest.raises(Exception, match="index routing"):
+            client.index(index=alias, id="page-2", routing="elsewhere", body=third)
+        action = {"index": {"_id": "page-2", "routing": "elsewhere"}}
+        assert "index routing" in str(client.bulk(index=alias, body=[action, third])["items"])
+        like = {"title": first["title"], "body": third["body"]}
+        (item,) = client.bulk(index=alias, body=[{"create": {"_id": "page-2"}}, like])["items"]
+        assert item["create"]["status"] == (409 if gate == "refuse" else 201)
+        if gate == "refuse":
+            client.index(index=alias, id="page-2", body=fourth)
+    engine.refresh(index)
+    stored = routed(engine, index)
+    assert stored.keys() == {(f"page-{at}", "here") for at in range(3)}
+    with shinglefold.open(server.url, index) as site:
+        for source in stored.values():
+            (expected,) = site.sign([without_fingerprint(source, "_dedup")])
+            assert source["_dedup"] == expected["_dedup"]
 
 
 def _point(server, index, alias, **options):
