@@ -93,7 +93,7 @@ def _kinds(command: click.Command) -> Iterator[tuple[str, str, str]]:
 
 def test_an_option_takes_a_value_in_all_commands_or_in_none():
     pytest.importorskip("pyarrow")
-    from shinglefold.cli.spark.__main__ import spark
+    from shinglefold.cli.spark import spark
 
     found: dict[str, dict[str, list[str]]] = {}
     for name, kind, where in (*_kinds(cli), *_kinds(spark)):

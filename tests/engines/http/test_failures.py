@@ -123,7 +123,8 @@ def test_only_a_block_that_ends_by_itself_is_a_matter_of_time(what, status):
 
 
 @pytest.mark.parametrize(
-    ("kind", "status"), [("illegal_argument_exception", 400), ("node_disconnected_exception", 503), ("x", 503)]
+    ("kind", "status"),
+    [("illegal_argument_exception", 400), ("node_disconnected_exception", 503), ("x", 503)],
 )
 def test_a_document_that_another_node_could_not_read_is_told_by_that_nodes_error(kind, status):
     cause = {"type": kind, "reason": "y"}

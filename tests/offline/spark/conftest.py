@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shinglefold.cli.main import main
-from shinglefold.cli.spark.__main__ import spark as program
+from shinglefold.cli.spark import spark as program
 from shinglefold.model.scheme import Scheme
 from shinglefold.offline.spark import StageStore
 from shinglefold.offline.spark.session import Session, session

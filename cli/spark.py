@@ -1,12 +1,23 @@
-"""The commands on Apache Spark: ``sign``, ``read`` and ``groups``, from Parquet to Parquet."""
+"""``python -m shinglefold.cli.spark COMMAND``, and the file for ``spark-submit``: our commands on Spark."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
-from shinglefold.cli.shared.command import DONE, FAILED, PARTLY, Invocation, command
+from shinglefold.cli.main import main
+from shinglefold.cli.shared.command import (
+    DONE,
+    FAILED,
+    HELP,
+    PARTLY,
+    CommandGroup,
+    Invocation,
+    command,
+    common_options,
+)
 from shinglefold.cli.shared.definitions import (
     chosen_facts,
     chosen_scheme,
@@ -44,6 +55,10 @@ from shinglefold.offline.spark.session import (
 )
 from shinglefold.offline.spark.signing import PROBLEM, sign
 
+_HELP = """Sign and group collections that no single machine holds, on Apache Spark.
+
+Start with: python -m shinglefold.cli.spark sign pages/ -o signed/
+"""
 #: Replaces Spark's progress bar, because the commands write a line for each stage.
 _QUIET = {"spark.ui.showConsoleProgress": "false", "spark.sql.execution.arrow.maxRecordsPerBatch": "4000"}
 
@@ -379,3 +394,15 @@ def _lines(summary: SparkSummary) -> Iterator[str]:
             f"{summary.crowded:,} supershingles that too many documents have ({summary.held:,} in all): "
             f"{summary.skipped:,} pairs of them were not compared; --most-shared and --centres bound that"
         )
+
+
+spark = CommandGroup(
+    "shinglefold.cli.spark",
+    commands={one.name or "": one for one in (sign_command, read_command, groups_command)},
+    params=[*common_options()],
+    help=_HELP,
+    context_settings={"help_option_names": HELP},
+)
+
+if __name__ == "__main__":
+    sys.exit(main(program=spark))

@@ -1,1 +1,0 @@
-"""Commands that run on Apache Spark: ``python -m shinglefold.cli.spark``."""
