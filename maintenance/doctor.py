@@ -187,9 +187,9 @@ class Diagnosis:
     @property
     def healthy(self) -> bool:
         """Whether nothing needs repair."""
-        return not (self.mapping or self.obstacles or self.misread or self.ungrouped) and all(
-            name in _HEALTHY or not n for name, n in self.findings.items()
-        )
+        if self.mapping or self.obstacles or self.misread or self.textless or self.ungrouped:
+            return False
+        return all(name in _HEALTHY or not n for name, n in self.findings.items())
 
     def to_json(self) -> JSON:
         """Return the diagnosis as JSON."""

@@ -221,6 +221,7 @@ def test_an_index_in_which_nothing_can_fold_is_not_well(run):
     made = run("index", "-", "--index", "faq", "--workers", 1, stdin=_lines(questions))
     assert "they have question, " in made.err
     ill = run("doctor", "faq", "--workers", 1)
+    assert ill.code == 3
     assert "none has text in the fields the pipeline reads" in ill.out
     for told in (made.err, ill.out):
         assert hints(told)[0][:4] == ["setup", "faq", "--field", "FIELD"]

@@ -139,13 +139,11 @@ def _lines(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
 
 def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
     if found.healthy and not found.findings.get("placeholder"):
-        if found.textless:
-            return [_other_fields_remedy(found, target, recipe)]
         return [] if found.markup else ["all is well"]
     if found.obstacles:
         return []
     flags = {"preset": target.preset, "pipeline": target.pipeline}
-    other_fields = found.misread or found.findings.get("textless")
+    other_fields = found.misread or found.textless or found.findings.get("textless")
     commands = []
     if found.mapping:
         commands.append(target.command("setup", **flags))
