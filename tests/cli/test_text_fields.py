@@ -223,6 +223,7 @@ def test_an_index_in_which_nothing_can_fold_is_not_well(run):
     ill = run("doctor", "faq", "--workers", 1)
     assert ill.code == 3
     assert "none has text in the fields the pipeline reads" in ill.out
+    assert "of other texts" not in ill.out
     for told in (made.err, ill.out):
         assert hints(told)[0][:4] == ["setup", "faq", "--field", "FIELD"]
     assert run("setup", "faq", "--field", "question").code == 0

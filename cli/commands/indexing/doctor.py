@@ -184,7 +184,7 @@ def _unseen_remedy(found: "Diagnosis", target: "Target") -> str:
 def _other_fields_remedy(found: "Diagnosis", target: "Target", recipe: "Recipe") -> str:
     """Return the remedy for fingerprints of other fields than the pipeline reads: never a backfill."""
     problem = f"the pipeline reads {', '.join(recipe.fields)}"
-    if not found.misread or found.findings.get("textless"):
+    if found.findings.get("textless"):
         problem += ", and the fingerprints are of other texts"
     texts = found.unread if found.titles_alone else found.text_in
     other = tuple(name for name in texts if name not in recipe.fields)
