@@ -303,13 +303,17 @@ def codec_of(label: str) -> str:
     Source: the table of WHATWG's Encoding Standard.
 
     Raises:
-        LookupError: there is no such encoding.
+        LookupError, UnicodeError: there is no such encoding, or it can't replace what is invalid.
     """
     # Python reads labels with other punctuation, too, and has names for them that browsers know.
     found = webencodings.lookup(label) or webencodings.lookup(codecs.lookup(label).name)
     # Without a byte order in its name, UTF-16 has that of its byte order mark.
     if found is None or found.name.startswith(("utf-", "replacement", "x-user-defined")):
-        return codecs.lookup(label).name
+        # A byte order mark is dropped from UTF-8 whatever it is called.
+        name = codecs.lookup(label).name.removesuffix("-sig")
+        # Else the run would end at the first invalid byte.
+        b"\xff".decode(name, "replace")
+        return name
     name = found.codec_info.name
     return "gb18030" if name == "gbk" else codecs.lookup(name).name
 
@@ -338,10 +342,12 @@ def detect_encoding(head: bytes) -> str:
 
 
 def is_utf8(raw: bytes) -> bool:
-    """Return whether a text is certainly UTF-8: it has several letters beyond ASCII, and is valid.
+    """Return whether a text is certainly UTF-8: it has its mark, or several valid letters beyond ASCII.
 
     Crawlers cut pages at any byte, and paste in some bytes of others: one in ten letters may be damaged.
     """
+    if raw.startswith(codecs.BOM_UTF8):
+        return True
     text = "" if raw.isascii() else raw.decode("utf-8", "surrogateescape")
     letters, bad = len(BEYOND_ASCII.findall(text)), len(_BAD.findall(text))
     return letters - bad >= max(_SEVERAL, _LETTERS_A_DAMAGE * bad)
@@ -354,7 +360,6 @@ def _declared(raw: bytes, of_server: str) -> str:
     for label in chain([of_server] if of_server else [], _labels(raw[:_DECLARED_WITHIN])):
         try:
             name = codec_of(label)
-            "".encode(name)
         except (LookupError, ValueError):
             continue
         return "utf-8" if name.startswith("utf-16") or is_utf8(raw) else name
