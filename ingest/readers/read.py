@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from email import message_from_bytes
+from functools import partial
 from gzip import BadGzipFile
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from shinglefold.contracts.engine import Document
@@ -53,6 +54,7 @@ _PAGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _BEGINNING = 8192
+_PIECE = 1 << 20
 #: The headers of a page that was saved with those of its server, or as one file (MHTML).
 _STATUS = re.compile(rb"HTTP/[\d.]+ \d{3}[^\n]*\n")
 _HEADERS = re.compile(rb"(?:[\w-]+:[^\n]*\n(?:[ \t][^\n]*\n)*+)++\r?\n")
@@ -64,6 +66,8 @@ _COMPRESSED = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz")
 #: What other files begin with that may be valid UTF-8: at which byte, and their kind.
 _NO_TEXTS = {(0, b"%PDF-"): "PDF", (0, b"{\\rtf"): "RTF", (257, b"ustar"): "a tar archive"}
 _SEPARATORS = ",;\t|"
+#: What column names never have: text in UTF-16 that is read as another encoding has it.
+_CONTROL = re.compile("[\0-\b\x0e-\x1f]")
 _QUOTED = re.compile(r'"[^"]*"')
 #: Values that are not column names: numbers, dates, URLs, e-mail addresses, running text.
 _DATA = re.compile(r"^[-+]?\d[\d.,:/ T-]*$|://|\w@\w|^(?:\S+\s+){7}\S|^.{100}")
@@ -99,9 +103,10 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Recor
 
 
 def _records(name: str, options: ReadOptions) -> Iterator[Record]:
-    if name != STANDARD_INPUT and Path(name).is_dir():
+    # Unlike those of Path, these raise for no name, however long it is.
+    if name != STANDARD_INPUT and os.path.isdir(name):
         return read_folder(name, options)
-    if name != STANDARD_INPUT and not Path(name).exists():
+    if name != STANDARD_INPUT and not os.path.exists(name):
         raise InputError(f"cannot read {name}: no such file or folder; check the path")
     return _read_stream(name, options, format_of(name, options))
 
@@ -164,9 +169,11 @@ def read_page(source: InputSource, options: ReadOptions, html_page: bool) -> Ite
 
 
 def _whole(source: InputSource, options: ReadOptions) -> bytes | str:
-    """Return the bytes of a stream, one more than ``max_bytes`` at most, or why they can't be read."""
+    """Return the bytes of a stream, little more than ``max_bytes`` at most, or why they can't be read."""
     try:
-        return source.stream.read(options.max_bytes + 1)
+        # Asked for all at once, a stream sets aside as much memory as it may have.
+        pieces = iter(partial(source.stream.read, _PIECE), b"")
+        return b"".join(islice(pieces, options.max_bytes // _PIECE + 1))
     except (EOFError, BadGzipFile, zlib.error) as error:
         return f"the file is damaged: {reason_of(error)}"
     except OSError as error:
@@ -305,8 +312,17 @@ class _Text:
             self.replaced += replaced
             if replaced or self._encoding != "utf-8":
                 self.broken = self.broken or self._guess.mismatch(line.raw, self._encoding)
+            if not self.row:
+                # Files joined to one have byte order marks in the middle.
+                text = text.removeprefix("\ufeff")
             self.row.append(text)
             yield text + "\n"
+
+    def skip_blank(self, stream: Iterator[str]) -> str:
+        """Return the next line that has more than separators, "" at the end; no earlier line is kept."""
+        while (line := next(stream, "")) and not self.broken and not line.strip(_SEPARATORS + " \r\n"):
+            self.take()
+        return line
 
     def take(self) -> tuple[str, int, str]:
         """Return the raw row, its number of replaced characters and its error, and start the next row."""
@@ -319,29 +335,30 @@ def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
     """Yield a record for each row after the header.
 
     The separator is the most frequent of , ; | and tab in the header, or that of a first line ``sep=;``.
-    A row that has the names of the columns is the header of a joined file; it is counted. A row of empty
-    cells is skipped as a blank line is.
+    A row that has the names of the columns is the header of a joined file; it is counted. Rows of empty cells
+    are skipped as blank lines are, also before the header.
     """
     # Pages are often longer than the csv module's limit of 128 kB, which is global.
     csv.field_size_limit(max(csv.field_size_limit(), options.max_bytes))
     text = _Text(source, options)
     stream = iter(text)
-    first = next(stream, "")
+    first = text.skip_blank(stream)
     separator = max(_SEPARATORS, key=_QUOTED.sub("", first).count)
     if match := _SEPARATOR_LINE.fullmatch(first.strip("\r\n ")):
         text.take()
-        separator, first = match[1], next(stream, "")
+        separator, first = match[1], text.skip_blank(stream)
+    start = text.number
     # Strict: an unclosed quote would silently swallow all following rows.
     rows = csv.reader(chain([first] if first else [], stream), delimiter=separator, strict=True)
     header, error = _next_row(rows)
     raw, replaced, broken = text.take()
     row = header
     header = header and _names(header, options)
-    if wrong := broken or error or (header and _header_error(header, options)):
-        yield Record(None, source.name, 1, f"the header: {wrong}", raw, replaced)
+    if wrong := broken or error or (row and header and _header_error(row, header, options)):
+        yield Record(None, source.name, start, f"the header: {wrong}", raw, replaced)
         return
     if row and options.header is False:
-        place = Record(None, source.name, 1, "", raw, replaced, source.fraction(), options.id_field)
+        place = Record(None, source.name, start, "", raw, replaced, source.fraction(), options.id_field)
         yield _to_record(place, header or [], row)
     while True:
         start = text.number + 1
@@ -380,12 +397,14 @@ def _header_again(row: Sequence[str], header: Sequence[str], options: ReadOption
     """Return the names of columns if a row has them again, in any order, as in joined files; else None."""
     if options.header is False or len(row) != len(header):
         return None
-    names = _names([row[0].removeprefix("\ufeff"), *row[1:]], options)
+    names = _names(row, options)
     return names if sorted(names) == sorted(header) else None
 
 
-def _header_error(header: Sequence[str], options: ReadOptions) -> str:
+def _header_error(row: Sequence[str], header: Sequence[str], options: ReadOptions) -> str:
     id_field = options.id_field
+    if found := next(filter(_CONTROL.search, row), None):
+        return f"{found[:80]!r} has control characters: say the --encoding, such as utf-16"
     if options.header is None and (found := next(filter(_DATA.search, header), None)):
         return (
             f"{found[:80]!r} looks like data, not like a column name; "
