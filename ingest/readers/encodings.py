@@ -323,14 +323,17 @@ def strip_bom(raw: bytes, encoding: str = "", html: bool = False, label: str = "
 
     Args:
         encoding: if empty, the encoding of the byte order mark, or the one that an HTML page declares
-            unless the page is UTF-8, or UTF-8.
+            unless the page is UTF-8, or UTF-8. ``utf-16`` and ``utf-32`` have the byte order that is seen.
         label: the encoding that a server declares for a page, which overrides the page's own.
     """
     given = codec_of(encoding) if encoding else ""
     for bom, name in _BOMS:
-        if raw.startswith(bom) and given in ("", name):
+        if raw.startswith(bom) and given in ("", name, name[:6]):
             return raw[len(bom) :], name
-    return raw, given or _wide(raw) or (_declared(raw, label) if html else _escaped(raw))
+    wide = _wide(raw)
+    if given:
+        return raw, wide if wide.startswith(f"{given}-") else given
+    return raw, wide or (_declared(raw, label) if html else _escaped(raw))
 
 
 def detect_encoding(head: bytes) -> str:
@@ -400,12 +403,14 @@ def _wide(raw: bytes) -> str:
     even, odd = zeros[0] + zeros[2], zeros[1] + zeros[3]
     name = "utf-16-le" if odd > even else "utf-16-be"
     is_utf8_text = _decodes(raw, "utf-8")
+    # ASCII with some zero bytes; UTF-16 of other letters looks like control characters.
+    is_ascii = is_utf8_text and max(even, odd) < 1.5 * characters and not _CONTROL.search(head)
     # Chinese has few zero bytes, and those of 一 (4E 00) are the lower ones.
     if max(even, odd) < characters and not is_utf8_text:
         for order in ("utf-16-le", "utf-16-be"):
             if _is_east_asian(head.decode(order, "ignore")) and _decodes(raw, order):
                 return order
-    if max(even, odd) > 2 * characters * _ZEROS_OF_LATIN > min(even, odd):
+    if not is_ascii and max(even, odd) > 2 * characters * _ZEROS_OF_LATIN > min(even, odd):
         return name if _decodes(raw, name) else ""
     # A text without spaces has few zero bytes, all at one place.
     if bool(even) == bool(odd) or is_utf8_text:

@@ -348,7 +348,16 @@ def test_pages_and_texts_in_utf_16_are_read_without_a_mark(
     assert (record.document or {}).get("body") == text
 
 
-@pytest.mark.parametrize("text", [RU, "x" * 50, EN])
+@pytest.mark.parametrize("encoding", WIDE)
+@pytest.mark.parametrize("text", ["plain text", RU, "Ελληνικά: ναι", "שלום: כן", "abc\n"])
+def test_pages_in_a_given_encoding_have_the_byte_order_that_is_seen(tmp_path: Path, encoding: str, text: str):
+    (record,) = read_all(tmp_path / "x.txt", text.encode(encoding), encoding=encoding[:6])
+    assert record.document["body"] == text
+    (record,) = read_all(tmp_path / "x.txt", text.encode(encoding))
+    assert record.document["body"] == text
+
+
+@pytest.mark.parametrize("text", [RU, "x" * 50, EN, "abc", "some plain words", "a,b"])
 def test_a_text_with_nul_characters_stays_utf_8(tmp_path: Path, text: str):
     (record,) = read_all(tmp_path / "x.txt", f"{text}\0{text}\0".encode())
     assert (record.document or {}).get("body") == f"{text}\0{text}\0"
