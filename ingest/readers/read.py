@@ -65,7 +65,7 @@ _UNDECODED = re.compile("[\udc80-\udcff]")
 _COMPRESSED = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz")
 #: What other files begin with that may be valid UTF-8: at which byte, and their kind.
 _NO_TEXTS = {(0, b"%PDF-"): "PDF", (0, b"{\\rtf"): "RTF", (257, b"ustar"): "a tar archive"}
-_SEPARATORS = ",;\t|"
+_SEPARATORS = "\t,;|"
 #: What column names never have: text in UTF-16 that is read as another encoding has it.
 _CONTROL = re.compile("[\0-\b\x0e-\x1f]")
 _QUOTED = re.compile(r'"[^"]*"')
@@ -334,16 +334,18 @@ class _Text:
 def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
     """Yield a record for each row after the header.
 
-    The separator is the most frequent of , ; | and tab in the header, or that of a first line ``sep=;``.
-    A row that has the names of the columns is the header of a joined file; it is counted. Rows of empty cells
-    are skipped as blank lines are, also before the header.
+    The separator is the most frequent of , ; | and tab in the header, a tab in a file ``.tsv``, or that of a
+    first line ``sep=;``. A row that has the names of the columns is the header of a joined file; it is
+    counted. Rows of empty cells are skipped as blank lines are, also before the header.
     """
     # Pages are often longer than the csv module's limit of 128 kB, which is global.
     csv.field_size_limit(max(csv.field_size_limit(), options.max_bytes))
     text = _Text(source, options)
     stream = iter(text)
     first = text.skip_blank(stream)
-    separator = max(_SEPARATORS, key=_QUOTED.sub("", first).count)
+    bare = _QUOTED.sub("", first)
+    is_tsv = source.name.lower().removesuffix(".gz").endswith(".tsv") and "\t" in bare
+    separator = "\t" if is_tsv else max(_SEPARATORS, key=bare.count)
     if match := _SEPARATOR_LINE.fullmatch(first.strip("\r\n ")):
         text.take()
         separator, first = match[1], text.skip_blank(stream)
@@ -390,7 +392,7 @@ def _next_row(rows: Iterator[list[str]]) -> tuple[list[str] | None, str]:
 def _names(row: Sequence[str], options: ReadOptions) -> list[str]:
     """Return the names of the columns; unnamed columns, such as index columns of dumps, are numbered."""
     named = [""] * len(row) if options.header is False else row
-    return [name if name.strip() else f"column{number}" for number, name in enumerate(named, 1)]
+    return [name.strip() or f"column{number}" for number, name in enumerate(named, 1)]
 
 
 def _header_again(row: Sequence[str], header: Sequence[str], options: ReadOptions) -> list[str] | None:

@@ -140,6 +140,27 @@ def test_blank_lines_and_empty_cells_before_the_header_are_skipped(tmp_path: Pat
     assert refused.line == lines + 1
 
 
+def test_spaces_around_the_name_of_a_column_are_no_part_of_it(tmp_path: Path):
+    (record,) = read_all(write(tmp_path / "x.csv", "text, id ,\t,n\nраз,1,2,3\ntext,id,,n\n"))
+    assert record.document == {"_id": "1", "text": "раз", "id": "1", "column3": "2", "n": "3"}
+    (refused,) = read_all(write(tmp_path / "x.csv", "text, text\n1,2\n"))
+    assert "the column 'text' occurs twice" in refused.reason
+
+
+@pytest.mark.parametrize("name", ["x.tsv", "x.TSV.gz"])
+def test_tabs_separate_the_columns_of_tsv_whatever_the_header_has(tmp_path: Path, name: str):
+    (record,) = read_all(write(tmp_path / name, "id\tname, first, last\n1\tа, б\n"))
+    assert record.document == {"_id": "1", "id": "1", "name, first, last": "а, б"}
+    # Many programs write commas to any name.
+    (record,) = read_all(write(tmp_path / name, "id,name\n1,а\n"))
+    assert record.document == {"_id": "1", "id": "1", "name": "а"}
+
+
+def test_of_separators_that_occur_as_often_the_tab_is_no_part_of_a_name(tmp_path: Path):
+    (record,) = read_all(write(tmp_path / "x.csv", "id\tlast, first\n1\tа, б\n"))
+    assert record.document == {"_id": "1", "id": "1", "last, first": "а, б"}
+
+
 def test_a_file_of_blank_lines_has_no_documents(tmp_path: Path):
     for text in ("\n\n", ",,\n", "sep=;\n\n;\n"):
         assert read_all(write(tmp_path / "x.csv", text), id_field="id") == []

@@ -122,6 +122,11 @@ def test_a_search_hit_is_unwrapped(tmp_path: Path):
     assert record.document == {"_id": "9", "body": "текст", "id": "inner"}
 
 
+def test_documents_may_all_be_declared_to_be_html(tmp_path: Path):
+    good, bad = read_all(write(tmp_path / "x.jsonl", '{"body": "<p>раз", "format": "text"}\n5\n'), html=True)
+    assert (good.document, bad.document) == ({"body": "<p>раз", "format": "html"}, None)
+
+
 def test_fields_beside_a_source_are_not_lost(tmp_path: Path):
     line = '{"_id": "1", "title": "Мост", "_source": {"name": "crawler"}}'
     (record,) = read_all(write(tmp_path / "x.jsonl", line))
@@ -301,6 +306,8 @@ def test_standard_input_is_jsonl_by_default(monkeypatch: pytest.MonkeyPatch):
 def test_what_cannot_be_opened_is_an_input_error(tmp_path: Path):
     with pytest.raises(InputError, match="no such file"):
         read(tmp_path / "missing.jsonl")
+    with pytest.raises(ConfigError, match="the name of a source is empty"):
+        read("")
     with pytest.raises(ConfigError, match="say its format"):
         read(write(tmp_path / "x.docx", "x"))
     with pytest.raises(InputError, match="no such file"):

@@ -39,6 +39,7 @@ def test_what_is_not_read_in_a_folder_is_counted(tmp_path: Path):
     assert (gone.document, gone.reason) == (None, "cannot be read: a broken link")
     # A file that is one document: what fails in it fails in its first line.
     assert gone.line == page.line == 1
+    assert (page.fraction, gone.fraction) == (0.5, 1)
     assert options.skipped == {"hidden_skipped": 2, "other_files_skipped": 1, "linked_folders_skipped": 1}
 
 
@@ -132,7 +133,7 @@ def test_a_summary_tells_where_a_reason_was_met_first(engine, plain, tmp_path: P
         "https://a.example/,x",
         "a,2024-05-01",
         "name,someone@a.example",
-        "no," + "слово " * 9,
+        "no," + "слово " * 8 + "слово",
     ],
 )
 def test_a_first_row_that_looks_like_data_is_rejected(tmp_path: Path, row: str):
