@@ -235,9 +235,7 @@ def _read_file(file: str, name: str, options: ReadOptions, fraction: float) -> R
             raw = _whole(source, options)
     except InputError as error:
         is_broken = os.path.islink(file) and error.__cause__
-        raw = f"cannot be read: {'a broken link' if is_broken else error.__cause__ or error}"
-    except OSError as error:
-        raw = f"cannot be read: {reason_of(error)}"
+        raw = f"cannot be read: {'a broken link' if is_broken else reason_of(error.__cause__ or error)}"
     html_page = not name.lower().removesuffix(".gz").endswith(TEXT)
     return _record(raw, name, file, html_page=html_page, options=options, fraction=fraction)
 
@@ -253,7 +251,7 @@ def _record(
         return Record(None, source, 1, f"the file is no text: it is {kind}", fraction=fraction)
     raw, label = _without_headers(raw) if html_page else (raw, "")
     raw, encoding = strip_bom(raw, options.encoding, html_page, label)
-    if html_page and not options.encoding and (better := better_encoding(raw, encoding)):
+    if not options.encoding and (better := better_encoding(raw, encoding)):
         encoding = better
         options.skipped["wrong_encodings"] += 1
     text, replaced = decode_lossy(raw, encoding)

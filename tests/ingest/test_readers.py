@@ -5,6 +5,7 @@ import json
 import lzma
 import os
 import re
+import zlib
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -225,6 +226,46 @@ def test_a_damaged_archive_gives_what_is_whole_and_says_where_it_broke(tmp_path:
     assert only.reason.startswith("invalid JSON")
 
 
+_LINES = "".join(f'{{"id": {n}, "x": "{n * 7919}"}}\n' for n in range(9_000)).encode()
+_PACKED_LINES = gzip.compress(_LINES)
+_PACKER = zlib.compressobj(wbits=31)
+#: Archives that end too early, with another sum, with a wrong block, and before other bytes.
+DAMAGED = {
+    "Compressed file ended": _PACKED_LINES[:-9],
+    "CRC check failed": _PACKED_LINES[:-8] + b"\0\0\0\0" + _PACKED_LINES[-4:],
+    "invalid": _PACKER.compress(_LINES) + _PACKER.flush(zlib.Z_FULL_FLUSH) + b"\xff" * 99,
+    "Not a gzipped file": _PACKED_LINES + b"more",
+}
+
+
+@pytest.mark.parametrize("reason", DAMAGED)
+def test_however_an_archive_is_damaged_its_run_goes_on(tmp_path: Path, reason: str):
+    for name in ("x.jsonl.gz", "x.csv.gz"):
+        (tmp_path / name).write_bytes(DAMAGED[reason])
+    *good, broken = read_all(tmp_path / "x.jsonl.gz")
+    assert len(good) > 1_000
+    assert f"the file is damaged from here on: {reason}" in broken.reason
+    *_, broken = read_all(tmp_path / "x.csv.gz", header=False)
+    assert f"the file is damaged from here on: {reason}" in broken.reason
+    (tmp_path / "x.html.gz").write_bytes(DAMAGED[reason])
+    (tmp_path / "x.txt").symlink_to(tmp_path / "x.html.gz")
+    options = ReadOptions()
+    # By their names, JSON lines and CSV are no pages of a folder, and have no tag to be known by.
+    for record in read(tmp_path, options):
+        assert f"the file is damaged: {reason}" in record.reason
+    assert options.skipped["other_files_skipped"] == 2
+    (record,) = read_all(tmp_path / "x.html.gz")
+    assert f"the file is damaged: {reason}" in record.reason
+
+
+@pytest.mark.parametrize("begin", [_PACKED_LINES[:15], b"\x1f\x8b broken", _PACKED_LINES[:10] + b"\xff" * 99])
+def test_a_file_of_a_folder_that_is_damaged_at_once_is_one_of_another_kind(tmp_path: Path, begin: bytes):
+    (tmp_path / "x.bin").write_bytes(begin)
+    options = ReadOptions()
+    assert list(read(tmp_path, options)) == []
+    assert options.skipped["other_files_skipped"] == 1
+
+
 @pytest.mark.parametrize("name", ["x.txt", "x.txt.gz"])
 def test_a_text_is_read_up_to_the_limit(tmp_path: Path, name: str):
     text = "слово " * 300_000
@@ -314,7 +355,7 @@ def test_what_cannot_be_opened_is_an_input_error(tmp_path: Path):
         read("x" * 5_000 + ".jsonl")
     (tmp_path / "loop.txt").symlink_to(tmp_path / "loop.txt")
     (record,) = [r for r in read(tmp_path) if r.document is None]
-    assert "cannot be read" in record.reason
+    assert record.reason == "cannot be read: a broken link"
 
 
 @pytest.mark.parametrize(
@@ -379,5 +420,6 @@ def test_other_compressions_are_named(
 
 def test_a_compressed_page_of_a_folder_is_named(tmp_path: Path):
     write(tmp_path / "a.html", _PACKED["bzip2"])
-    (record,) = read_all(tmp_path)
-    assert "compressed by bzip2" in record.reason
+    (tmp_path / "b.html").symlink_to(tmp_path / "a.html")
+    for record in read_all(tmp_path):
+        assert "compressed by bzip2" in record.reason
