@@ -15,6 +15,7 @@ from functools import partial
 from gzip import BadGzipFile
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError, reason_of, suggest
@@ -65,7 +66,7 @@ _UNDECODED = re.compile("[\udc80-\udcff]")
 _COMPRESSED = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz")
 #: What other files begin with that may be valid UTF-8: at which byte, and their kind.
 _NO_TEXTS = {(0, b"%PDF-"): "PDF", (0, b"{\\rtf"): "RTF", (257, b"ustar"): "a tar archive"}
-_SEPARATORS = "\t,;|"
+_SEPARATORS = ",;\t|"
 #: What column names never have: text in UTF-16 that is read as another encoding has it.
 _CONTROL = re.compile("[\0-\b\x0e-\x1f]")
 _QUOTED = re.compile(r'"[^"]*"')
@@ -271,7 +272,7 @@ def _without_headers(raw: bytes) -> tuple[bytes, str]:
     """Return a page without the headers that it was saved with, and the encoding that they declare or ""."""
     status = _STATUS.match(raw)
     headers = _HEADERS.match(raw, status.end() if status else 0)
-    if headers is None or b"content-type:" not in headers[0].lower():
+    if headers is None:
         return raw, ""
     try:
         parts = list(message_from_bytes(raw[headers.start() :]).walk())
@@ -279,8 +280,8 @@ def _without_headers(raw: bytes) -> tuple[bytes, str]:
         return raw, ""
     for part in parts:
         if part.get_content_type() in _PAGE_TYPES:
-            page = part.get_payload(decode=True)
-            return (page, part.get_content_charset("")) if isinstance(page, bytes) else (raw, "")
+            page: Any = part.get_payload(decode=True)
+            return page, part.get_content_charset("")
     return raw, ""
 
 
@@ -341,9 +342,7 @@ def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
     text = _Text(source, options)
     stream = iter(text)
     first = text.skip_blank(stream)
-    bare = _QUOTED.sub("", first)
-    is_tsv = source.name.lower().removesuffix(".gz").endswith(".tsv") and "\t" in bare
-    separator = "\t" if is_tsv else max(_SEPARATORS, key=bare.count)
+    separator = _separator(first, source.name)
     if match := _SEPARATOR_LINE.fullmatch(first.strip("\r\n ")):
         text.take()
         separator, first = match[1], text.skip_blank(stream)
@@ -376,6 +375,15 @@ def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
         elif row:
             place = Record(None, source.name, start, "", raw, replaced, source.fraction(), options.id_field)
             yield _to_record(place, header or [], row)
+
+
+def _separator(header: str, name: str) -> str:
+    bare = _QUOTED.sub("", header)
+    commonest = max(_SEPARATORS, key=bare.count)
+    # The name of a column may have a comma in it, but no tab.
+    is_tsv = name.lower().removesuffix(".gz").endswith(".tsv")
+    has_tabs = "\t" in bare and (is_tsv or bare.count("\t") == bare.count(commonest))
+    return "\t" if has_tabs else commonest
 
 
 def _next_row(rows: Iterator[list[str]]) -> tuple[list[str] | None, str]:

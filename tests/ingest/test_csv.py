@@ -82,6 +82,44 @@ def test_a_quote_that_never_closes_swallows_no_rows_unseen(tmp_path: Path):
     assert "never closes" in bad.reason
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [(b"x" * 90, "longer than 80 bytes"), (("Мост " * 9).encode("cp1251"), "try --encoding windows-1251")],
+)
+def test_a_line_within_a_row_that_cannot_be_read_fails_the_row(tmp_path: Path, line: bytes, reason: str):
+    path = write(tmp_path / "x.csv", b'id,body\n1,"a\n' + line + b'\nb\xff"\n2,c\n3,\xff\n')
+    bad, good, replaced = read_all(path, max_bytes=80)
+    assert (bad.line, bad.document) == (2, None)
+    assert bad.reason.endswith(reason)
+    assert (good.document, good.replaced) == ({"_id": "2", "id": "2", "body": "c"}, 0)
+    assert replaced.document is None or replaced.replaced == 1
+
+
+def test_replaced_letters_are_counted_row_by_row(tmp_path: Path):
+    rows = 'id,body\n1,"Мост?\nзакрыт?"\n2,нет\n3,река?\n'.encode().replace(b"?", b"\xff")
+    assert [record.replaced for record in read_all(write(tmp_path / "x.csv", rows))] == [2, 0, 1]
+
+
+def test_readers_of_several_files_keep_their_own_limits(tmp_path: Path):
+    records = read(write(tmp_path / "long.csv", "id,body\n1,a\n2," + "ы" * 200_000 + "\n"))
+    next(records)
+    assert read_all(write(tmp_path / "short.csv", "id,body\n1,a\n"), max_bytes=100)
+    assert len(next(records).document["body"]) == 200_000
+
+
+def test_an_empty_cell_of_an_id_is_no_missing_one(tmp_path: Path):
+    for rows in ("_id,id\n,7\n", "id,body\n,a\n"):
+        (record,) = read_all(write(tmp_path / "x.csv", rows))
+        assert "must be text or a whole number" in record.reason
+    (record,) = read_all(write(tmp_path / "x.csv", "url,body,id\nu,,\n"), id_field="url")
+    assert record.document == {"_id": "u", "url": "u"}
+
+
+def test_separators_are_named_where_the_header_has_none(tmp_path: Path):
+    (record,) = read_all(write(tmp_path / "x.csv", "id/body\n1,a\n"))
+    assert record.reason == "2 values in a row, the header has 1; columns are separated by , ; | or tab"
+
+
 def test_text_after_a_closed_quote_costs_its_row_only(tmp_path: Path):
     bad, last = read_all(write(tmp_path / "x.csv", 'id,body\n1,"x"y"z\n2,b\n'))
     assert "invalid CSV" in bad.reason
@@ -162,7 +200,8 @@ def test_of_separators_that_occur_as_often_the_tab_is_no_part_of_a_name(tmp_path
 
 
 def test_a_file_of_blank_lines_has_no_documents(tmp_path: Path):
-    for text in ("\n\n", ",,\n", "sep=;\n\n;\n"):
+    for text in ("", "\n\n", ",,\n", "sep=;\n\n;\n"):
+        assert read_all(write(tmp_path / "x.csv", text), header=False) == []
         assert read_all(write(tmp_path / "x.csv", text), id_field="id") == []
 
 
@@ -187,8 +226,9 @@ def test_byte_order_marks_of_joined_files_are_no_part_of_cells(tmp_path: Path, q
 @pytest.mark.parametrize("encoding", ["", "windows-1251", "cp866"])
 @pytest.mark.parametrize("header", [None, True, False])
 def test_utf_16_that_is_read_as_another_encoding_is_refused(tmp_path: Path, encoding: str, header: bool):
-    path = write(tmp_path / "x.csv", "имя,текст\nдом,мама мыла раму\n".encode("utf-16-le"))
+    path = write(tmp_path / "x.csv", f"имя{'я' * 90},текст\nдом,мама мыла раму\n".encode("utf-16-le"))
     (record,) = read_all(path, encoding=encoding, header=header)
     assert record.reason.endswith("has control characters: say the --encoding, such as utf-16")
+    assert len(record.reason) < 300
     *_, record = read_all(path, encoding="utf-16", header=header)
     assert "мама мыла раму" in record.document.values()

@@ -133,6 +133,7 @@ def test_a_summary_tells_where_a_reason_was_met_first(engine, plain, tmp_path: P
         "https://a.example/,x",
         "a,2024-05-01",
         "name,someone@a.example",
+        "name," + "x" * 500,
         "no," + "слово " * 8 + "слово",
     ],
 )
@@ -140,6 +141,7 @@ def test_a_first_row_that_looks_like_data_is_rejected(tmp_path: Path, row: str):
     file = written(tmp_path / "x.csv", row + "\n2,other\n")
     (refused,) = read(file)
     assert "looks like data" in refused.reason
+    assert len(refused.reason) < 220
     assert "give --no-header if it is, else --header" in refused.reason
     assert [record.line for record in read(file, ReadOptions(header=False))] == [1, 2]
     first, _ = read(file, ReadOptions(header=False))
@@ -238,10 +240,13 @@ def test_a_page_saved_as_one_file_is_its_page(tmp_path: Path, name, encoding, tr
 
 
 @pytest.mark.parametrize("status", ["HTTP/1.1 200 OK\r\n", "HTTP/2 200 \r\n", ""])
+@pytest.mark.parametrize("kind", ["text/html", "application/xhtml+xml"])
 @pytest.mark.parametrize("label", ["windows-1251", "x-none"])
-def test_the_headers_of_a_server_are_no_text_and_name_the_encoding(tmp_path: Path, status: str, label: str):
+def test_the_headers_of_a_server_are_no_text_and_name_the_encoding(
+    tmp_path: Path, status: str, kind: str, label: str
+):
     page = f"<html>{'<meta charset=cp1251>' if label == 'x-none' else ''}<p>{'Мост закрыт. ' * 9}"
-    headers = f"{status}Date: Mon, 1 Jan 2024\r\n folded\r\nContent-Type: text/html; charset={label}\r\n\r\n"
+    headers = f"{status}Date: Mon, 1 Jan 2024\r\n folded\r\nContent-Type: {kind}; charset={label}\r\n\r\n"
     (tmp_path / "a.html").write_bytes(headers.encode() + page.encode("cp1251"))
     (record,) = read(tmp_path)
     assert (record.document or {}).get("body") == page
