@@ -1,9 +1,7 @@
 import gzip
 import io
-import os
 import tracemalloc
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -100,22 +98,6 @@ def test_a_mark_alone_or_half_a_letter_is_no_crash(tmp_path: Path):
     assert read_all(tmp_path / "x.jsonl", b"\xef\xbb\xbf") == []
     (only,) = read_all(tmp_path / "x.jsonl", b"\xff\xfe{")
     assert only.reason.startswith("invalid JSON")
-
-
-def test_a_mark_that_arrives_byte_by_byte_is_seen(tmp_path: Path):
-    path = tmp_path / "pages"
-    os.mkfifo(path)
-
-    def write() -> None:
-        with path.open("wb", buffering=0) as pipe:
-            for byte in '\ufeff{"id": "1"}\n'.encode("utf-16-le"):
-                pipe.write(bytes([byte]))
-
-    writer = Thread(target=write)
-    writer.start()
-    (record,) = read(path, ReadOptions(format="jsonl"))
-    writer.join()
-    assert record.document == {"_id": "1", "id": "1"}
 
 
 def test_standard_input_is_read_in_utf_16_as_shells_write_it(monkeypatch: pytest.MonkeyPatch):

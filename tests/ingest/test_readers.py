@@ -284,6 +284,12 @@ def test_an_empty_file_has_no_documents(tmp_path: Path, name: str):
     assert read_all(write(tmp_path / name, "")) == []
 
 
+def test_a_file_without_a_size_is_read(tmp_path: Path):
+    """Files of Linux's own have none."""
+    (record,) = read_all(Path("/proc/version"), format="jsonl")
+    assert (record.raw[:5], record.fraction) == ("Linux", 1)
+
+
 def test_a_named_pipe_is_read_like_a_file(tmp_path: Path):
     path = tmp_path / "pages"
     os.mkfifo(path)

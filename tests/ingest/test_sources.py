@@ -3,9 +3,14 @@
 import gzip
 import json
 import os
+import time
+from array import array
 from base64 import encodebytes
+from fcntl import ioctl
 from pathlib import Path
 from quopri import encodestring
+from termios import FIONREAD
+from threading import Thread
 
 import pytest
 from support.soon import soon
@@ -306,3 +311,32 @@ def test_separators_within_quotes_of_the_header_part_no_columns(tmp_path: Path):
     written(tmp_path / "a.csv", 'id;"size, colour, model"\n1;a\n')
     (record,) = read(tmp_path / "a.csv")
     assert record.document == {"_id": "1", "id": "1", "size, colour, model": "a"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
+@pytest.mark.parametrize("pieces", ["bytes", "lines"])
+def test_lines_of_a_pipe_are_read_as_they_arrive(tmp_path: Path, encoding: str, pieces: str):
+    """Whatever is written is read before more is: a byte order mark may come alone, and a line at once."""
+    os.mkfifo(tmp_path / "pages")
+    lines = [line.encode(encoding) for line in ('\ufeff{"id": "1"}\n', '{"id": "2"}\n')]
+    left: list[int] = []
+
+    def write() -> None:
+        with (tmp_path / "pages").open("wb", buffering=0) as pipe:
+            for piece in lines if pieces == "lines" else [bytes([one]) for one in b"".join(lines)]:
+                pipe.write(piece)
+                unread, until = array("i", [1]), time.monotonic() + 10
+                while unread[0] and time.monotonic() < until:
+                    time.sleep(0.001)
+                    ioctl(pipe, FIONREAD, unread)
+                left.append(unread[0])
+
+    writer = Thread(target=write)
+    writer.start()
+    records = read(tmp_path / "pages", ReadOptions(format="jsonl"))
+    assert (next(records).document or {}).get("_id") == "1"
+    # The second line is not there before the first one was read.
+    assert pieces == "bytes" or writer.is_alive()
+    assert [(record.document or {}).get("_id") for record in records] == ["2"]
+    writer.join()
+    assert not any(left)
