@@ -218,7 +218,9 @@ def test_byte_order_marks_of_joined_files_are_no_part_of_cells(tmp_path: Path, q
     bare = [text.replace(f"{quote}id{quote},{quote}body{quote}\n", "") for text in (one, other)]
     records = read_all(write(tmp_path / "x.csv", "".join(bare)), header=False)
     assert [record.document["column1"] for record in records] == ["1", "2"]
-    # Within a cell it stays.
+    # Within a cell it stays. Line ends within cells are newlines, as at the end of rows.
+    (record,) = read_all(write(tmp_path / "x.csv", 'id,body\r\n1,"a\r\nb"\r\n'))
+    assert record.document["body"] == "a\nb"
     (record,) = read_all(write(tmp_path / "x.csv", 'id,body\n1,"a\n\ufeffb"\n'))
     assert record.document["body"] == "a\n\ufeffb"
 

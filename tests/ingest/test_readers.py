@@ -284,6 +284,23 @@ def test_an_empty_file_has_no_documents(tmp_path: Path, name: str):
     assert read_all(write(tmp_path / name, "")) == []
 
 
+def test_a_line_as_long_as_allowed_costs_no_other_line(tmp_path: Path):
+    lines = ['{"id": 1}', '{"id": 22}', '{"id": 3}', '{"id": 4}']
+    for end in ("\n", "\r\n"):
+        path = write(tmp_path / "x.jsonl", end.join([*lines, ""]))
+        one, long, *rest = read_all(path, max_bytes=8 + len(end))
+        assert [record.document["id"] for record in (one, *rest)] == [1, 3, 4]
+        assert long.reason.startswith("longer than")
+
+
+def test_a_file_that_grows_is_read_to_its_end(tmp_path: Path):
+    path = write(tmp_path / "x.jsonl", '{"id": 1}\n')
+    records = read(path)
+    next(records)
+    path.write_text('{"id": 1}\n' + '{"id": 2}\n' * 3)
+    assert [record.fraction for record in records] == [1, 1, 1]
+
+
 def test_a_file_without_a_size_is_read(tmp_path: Path):
     """Files of Linux's own have none."""
     (record,) = read_all(Path("/proc/version"), format="jsonl")

@@ -307,6 +307,12 @@ def test_rows_of_empty_cells_are_blank_lines(tmp_path: Path):
     ]
 
 
+def test_a_text_that_begins_as_a_magic_number_does_is_a_text(tmp_path: Path):
+    for text in ("BZh9 is the mark of bzip2", "PK is no zip", "7z", "Rar", "ustar, at the wrong place"):
+        (record,) = read(written(tmp_path / "a.txt", text))
+        assert (record.document or {})["body"] == text
+
+
 def test_separators_within_quotes_of_the_header_part_no_columns(tmp_path: Path):
     written(tmp_path / "a.csv", 'id;"size, colour, model"\n1;a\n')
     (record,) = read(tmp_path / "a.csv")
