@@ -227,7 +227,7 @@ def test_a_damaged_archive_gives_what_is_whole_and_says_where_it_broke(tmp_path:
 
 
 _LINES = "".join(f'{{"id": {n}, "x": "{n * 7919}"}}\n' for n in range(9_000)).encode()
-_PACKED_LINES = gzip.compress(_LINES)
+_PACKED_LINES = gzip.compress(_LINES, mtime=0)
 _PACKER = zlib.compressobj(wbits=31)
 #: Archives that end too early, with another sum, with a wrong block, and before other bytes.
 DAMAGED = {
@@ -250,7 +250,6 @@ def test_however_an_archive_is_damaged_its_run_goes_on(tmp_path: Path, reason: s
     (tmp_path / "x.html.gz").write_bytes(DAMAGED[reason])
     (tmp_path / "x.txt").symlink_to(tmp_path / "x.html.gz")
     options = ReadOptions()
-    # By their names, JSON lines and CSV are no pages of a folder, and have no tag to be known by.
     for record in read(tmp_path, options):
         assert f"the file is damaged: {reason}" in record.reason
     assert options.skipped["other_files_skipped"] == 2
@@ -258,7 +257,11 @@ def test_however_an_archive_is_damaged_its_run_goes_on(tmp_path: Path, reason: s
     assert f"the file is damaged: {reason}" in record.reason
 
 
-@pytest.mark.parametrize("begin", [_PACKED_LINES[:15], b"\x1f\x8b broken", _PACKED_LINES[:10] + b"\xff" * 99])
+@pytest.mark.parametrize(
+    "begin",
+    [_PACKED_LINES[:15], b"\x1f\x8b broken", _PACKED_LINES[:10] + b"\xff" * 99],
+    ids=["cut off", "header", "block"],
+)
 def test_a_file_of_a_folder_that_is_damaged_at_once_is_one_of_another_kind(tmp_path: Path, begin: bytes):
     (tmp_path / "x.bin").write_bytes(begin)
     options = ReadOptions()
@@ -302,7 +305,6 @@ def test_a_file_that_grows_is_read_to_its_end(tmp_path: Path):
 
 
 def test_a_file_without_a_size_is_read(tmp_path: Path):
-    """Files of Linux's own have none."""
     (record,) = read_all(Path("/proc/version"), format="jsonl")
     assert (record.raw[:5], record.fraction) == ("Linux", 1)
 
