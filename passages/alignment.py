@@ -117,10 +117,10 @@ def _near_others(runs: Int64s, gap: int) -> NDArray[np.bool_]:
     Points of all runs are put into square cells. These are so large that the continuation of a run begins in
     a cell next to one of its points. Repetitions make many runs, most of which have no neighbour.
     """
-    counts = runs[:, 2] // _STRIDE + 2
+    counts = runs[:, 2] // _STRIDE + 1
     owner = np.repeat(np.arange(len(runs)), counts)
     steps = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-    points = runs[owner, :2] + np.minimum(steps * _STRIDE, runs[owner, 2])[:, None]
+    points = runs[owner, :2] + steps[:, None] * _STRIDE
     size = _STRIDE + gap
     # Cells are numbered row by row, with a gap between rows.
     row = int(points.max()) // size + 3

@@ -15,7 +15,6 @@ Access to a member of null fails the document, as on the servers; ``?.`` returns
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from operator import contains
 from typing import Any, NoReturn
 
 from shinglefold.contracts.engine import Document
@@ -42,10 +41,21 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     ">": lambda one, other: one > other,
     ">=": lambda one, other: one >= other,
 }
+
+
+def _equal(one: object, other: object) -> bool:
+    # In Python 1 == True; on the servers these differ.
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+def _contains(owner: str | list[Any], wanted: Any) -> bool:  # noqa: ANN401 - JSON
+    return wanted in owner if isinstance(owner, str) else any(_equal(one, wanted) for one in owner)
+
+
 #: Methods by name: types of the owner, number of arguments, implementation.
 _METHODS: Mapping[str, tuple[tuple[type, ...], int, Callable[..., Any]]] = {
-    "contains": ((str, list), 1, contains),
-    "containsKey": ((dict,), 1, contains),
+    "contains": ((str, list), 1, _contains),
+    "containsKey": ((dict,), 1, lambda owner, name: isinstance(name, str) and name in owner),
     "startsWith": ((str,), 1, str.startswith),
     "endsWith": ((str,), 1, str.endswith),
     "isEmpty": ((str, list, dict), 0, lambda owner: not owner),
@@ -89,11 +99,6 @@ def _truth(value: object, source: str) -> bool:
     if not isinstance(value, bool):
         raise ProcessorError(f"condition [{source}]: {json_type(value)} is neither true nor false")
     return value
-
-
-def _equal(one: object, other: object) -> bool:
-    # In Python 1 == True; on the servers these differ.
-    return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
 class _Parser:

@@ -197,6 +197,8 @@ def _integer(value: Any) -> int:  # noqa: ANN401 - JSON
     if isinstance(value, bool) or (isinstance(value, str) and len(value) > 20):
         raise ValueError
     _check_digits(value)
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError
     number = int(value, 0) if isinstance(value, str) and value[:2].lower() == "0x" else int(value)
     if not -(2**63) <= number < 2**63:
         raise OverflowError

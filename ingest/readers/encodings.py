@@ -303,13 +303,17 @@ def codec_of(label: str) -> str:
     Source: the table of WHATWG's Encoding Standard.
 
     Raises:
-        LookupError: there is no such encoding.
+        LookupError, UnicodeError: there is no such encoding, or it can't replace what is invalid.
     """
     # Python reads labels with other punctuation, too, and has names for them that browsers know.
     found = webencodings.lookup(label) or webencodings.lookup(codecs.lookup(label).name)
     # Without a byte order in its name, UTF-16 has that of its byte order mark.
     if found is None or found.name.startswith(("utf-", "replacement", "x-user-defined")):
-        return codecs.lookup(label).name
+        # A byte order mark is dropped from UTF-8 whatever it is called.
+        name = codecs.lookup(label).name.removesuffix("-sig")
+        # Else the run would end at the first invalid byte.
+        b"\xff".decode(name, "replace")
+        return name
     name = found.codec_info.name
     return "gb18030" if name == "gbk" else codecs.lookup(name).name
 
@@ -319,14 +323,17 @@ def strip_bom(raw: bytes, encoding: str = "", html: bool = False, label: str = "
 
     Args:
         encoding: if empty, the encoding of the byte order mark, or the one that an HTML page declares
-            unless the page is UTF-8, or UTF-8.
+            unless the page is UTF-8, or UTF-8. ``utf-16`` and ``utf-32`` have the byte order that is seen.
         label: the encoding that a server declares for a page, which overrides the page's own.
     """
     given = codec_of(encoding) if encoding else ""
     for bom, name in _BOMS:
-        if raw.startswith(bom) and given in ("", name):
+        if raw.startswith(bom) and given in ("", name, name[:6]):
             return raw[len(bom) :], name
-    return raw, given or _wide(raw) or (_declared(raw, label) if html else _escaped(raw))
+    wide = _wide(raw)
+    if given:
+        return raw, wide if wide.startswith(f"{given}-") else given
+    return raw, wide or (_declared(raw, label) if html else _escaped(raw))
 
 
 def detect_encoding(head: bytes) -> str:
@@ -338,10 +345,12 @@ def detect_encoding(head: bytes) -> str:
 
 
 def is_utf8(raw: bytes) -> bool:
-    """Return whether a text is certainly UTF-8: it has several letters beyond ASCII, and is valid.
+    """Return whether a text is certainly UTF-8: it has its mark, or several valid letters beyond ASCII.
 
     Crawlers cut pages at any byte, and paste in some bytes of others: one in ten letters may be damaged.
     """
+    if raw.startswith(codecs.BOM_UTF8):
+        return True
     text = "" if raw.isascii() else raw.decode("utf-8", "surrogateescape")
     letters, bad = len(BEYOND_ASCII.findall(text)), len(_BAD.findall(text))
     return letters - bad >= max(_SEVERAL, _LETTERS_A_DAMAGE * bad)
@@ -354,7 +363,6 @@ def _declared(raw: bytes, of_server: str) -> str:
     for label in chain([of_server] if of_server else [], _labels(raw[:_DECLARED_WITHIN])):
         try:
             name = codec_of(label)
-            "".encode(name)
         except (LookupError, ValueError):
             continue
         return "utf-8" if name.startswith("utf-16") or is_utf8(raw) else name
@@ -395,12 +403,14 @@ def _wide(raw: bytes) -> str:
     even, odd = zeros[0] + zeros[2], zeros[1] + zeros[3]
     name = "utf-16-le" if odd > even else "utf-16-be"
     is_utf8_text = _decodes(raw, "utf-8")
+    # ASCII with some zero bytes; UTF-16 of other letters looks like control characters.
+    is_ascii = is_utf8_text and max(even, odd) < 1.5 * characters and not _CONTROL.search(head)
     # Chinese has few zero bytes, and those of 一 (4E 00) are the lower ones.
     if max(even, odd) < characters and not is_utf8_text:
         for order in ("utf-16-le", "utf-16-be"):
             if _is_east_asian(head.decode(order, "ignore")) and _decodes(raw, order):
                 return order
-    if max(even, odd) > 2 * characters * _ZEROS_OF_LATIN > min(even, odd):
+    if not is_ascii and max(even, odd) > 2 * characters * _ZEROS_OF_LATIN > min(even, odd):
         return name if _decodes(raw, name) else ""
     # A text without spaces has few zero bytes, all at one place.
     if bool(even) == bool(odd) or is_utf8_text:

@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from email import message_from_bytes
+from functools import partial
 from gzip import BadGzipFile
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ConfigError, InputError, reason_of, suggest
@@ -53,6 +55,7 @@ _PAGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _BEGINNING = 8192
+_PIECE = 1 << 20
 #: The headers of a page that was saved with those of its server, or as one file (MHTML).
 _STATUS = re.compile(rb"HTTP/[\d.]+ \d{3}[^\n]*\n")
 _HEADERS = re.compile(rb"(?:[\w-]+:[^\n]*\n(?:[ \t][^\n]*\n)*+)++\r?\n")
@@ -64,6 +67,8 @@ _COMPRESSED = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz")
 #: What other files begin with that may be valid UTF-8: at which byte, and their kind.
 _NO_TEXTS = {(0, b"%PDF-"): "PDF", (0, b"{\\rtf"): "RTF", (257, b"ustar"): "a tar archive"}
 _SEPARATORS = ",;\t|"
+#: What column names never have: text in UTF-16 that is read as another encoding has it.
+_CONTROL = re.compile("[\0-\b\x0e-\x1f]")
 _QUOTED = re.compile(r'"[^"]*"')
 #: Values that are not column names: numbers, dates, URLs, e-mail addresses, running text.
 _DATA = re.compile(r"^[-+]?\d[\d.,:/ T-]*$|://|\w@\w|^(?:\S+\s+){7}\S|^.{100}")
@@ -99,9 +104,10 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Recor
 
 
 def _records(name: str, options: ReadOptions) -> Iterator[Record]:
-    if name != STANDARD_INPUT and Path(name).is_dir():
+    # Unlike those of Path, these raise for no name, however long it is.
+    if name != STANDARD_INPUT and os.path.isdir(name):
         return read_folder(name, options)
-    if name != STANDARD_INPUT and not Path(name).exists():
+    if name != STANDARD_INPUT and not os.path.exists(name):
         raise InputError(f"cannot read {name}: no such file or folder; check the path")
     return _read_stream(name, options, format_of(name, options))
 
@@ -164,9 +170,11 @@ def read_page(source: InputSource, options: ReadOptions, html_page: bool) -> Ite
 
 
 def _whole(source: InputSource, options: ReadOptions) -> bytes | str:
-    """Return the bytes of a stream, one more than ``max_bytes`` at most, or why they can't be read."""
+    """Return the bytes of a stream, little more than ``max_bytes`` at most, or why they can't be read."""
     try:
-        return source.stream.read(options.max_bytes + 1)
+        # Asked for all at once, a stream sets aside as much memory as it may have.
+        pieces = iter(partial(source.stream.read, _PIECE), b"")
+        return b"".join(islice(pieces, options.max_bytes // _PIECE + 1))
     except (EOFError, BadGzipFile, zlib.error) as error:
         return f"the file is damaged: {reason_of(error)}"
     except OSError as error:
@@ -228,9 +236,7 @@ def _read_file(file: str, name: str, options: ReadOptions, fraction: float) -> R
             raw = _whole(source, options)
     except InputError as error:
         is_broken = os.path.islink(file) and error.__cause__
-        raw = f"cannot be read: {'a broken link' if is_broken else error.__cause__ or error}"
-    except OSError as error:
-        raw = f"cannot be read: {reason_of(error)}"
+        raw = f"cannot be read: {'a broken link' if is_broken else reason_of(error.__cause__ or error)}"
     html_page = not name.lower().removesuffix(".gz").endswith(TEXT)
     return _record(raw, name, file, html_page=html_page, options=options, fraction=fraction)
 
@@ -246,7 +252,7 @@ def _record(
         return Record(None, source, 1, f"the file is no text: it is {kind}", fraction=fraction)
     raw, label = _without_headers(raw) if html_page else (raw, "")
     raw, encoding = strip_bom(raw, options.encoding, html_page, label)
-    if html_page and not options.encoding and (better := better_encoding(raw, encoding)):
+    if not options.encoding and (better := better_encoding(raw, encoding)):
         encoding = better
         options.skipped["wrong_encodings"] += 1
     text, replaced = decode_lossy(raw, encoding)
@@ -266,7 +272,7 @@ def _without_headers(raw: bytes) -> tuple[bytes, str]:
     """Return a page without the headers that it was saved with, and the encoding that they declare or ""."""
     status = _STATUS.match(raw)
     headers = _HEADERS.match(raw, status.end() if status else 0)
-    if headers is None or b"content-type:" not in headers[0].lower():
+    if headers is None:
         return raw, ""
     try:
         parts = list(message_from_bytes(raw[headers.start() :]).walk())
@@ -274,8 +280,8 @@ def _without_headers(raw: bytes) -> tuple[bytes, str]:
         return raw, ""
     for part in parts:
         if part.get_content_type() in _PAGE_TYPES:
-            page = part.get_payload(decode=True)
-            return (page, part.get_content_charset("")) if isinstance(page, bytes) else (raw, "")
+            page: Any = part.get_payload(decode=True)
+            return page, part.get_content_charset("")
     return raw, ""
 
 
@@ -305,8 +311,17 @@ class _Text:
             self.replaced += replaced
             if replaced or self._encoding != "utf-8":
                 self.broken = self.broken or self._guess.mismatch(line.raw, self._encoding)
+            if not self.row:
+                # Files joined to one have byte order marks in the middle.
+                text = text.removeprefix("\ufeff")
             self.row.append(text)
             yield text + "\n"
+
+    def skip_blank(self, stream: Iterator[str]) -> str:
+        """Return the next line that has more than separators, "" at the end; no earlier line is kept."""
+        while (line := next(stream, "")) and not self.broken and not line.strip(_SEPARATORS + " \r\n"):
+            self.take()
+        return line
 
     def take(self) -> tuple[str, int, str]:
         """Return the raw row, its number of replaced characters and its error, and start the next row."""
@@ -318,30 +333,31 @@ class _Text:
 def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
     """Yield a record for each row after the header.
 
-    The separator is the most frequent of , ; | and tab in the header, or that of a first line ``sep=;``.
-    A row that has the names of the columns is the header of a joined file; it is counted. A row of empty
-    cells is skipped as a blank line is.
+    The separator is the most frequent of , ; | and tab in the header, a tab in a file ``.tsv``, or that of a
+    first line ``sep=;``. A row that has the names of the columns is the header of a joined file; it is
+    counted. Rows of empty cells are skipped as blank lines are, also before the header.
     """
     # Pages are often longer than the csv module's limit of 128 kB, which is global.
     csv.field_size_limit(max(csv.field_size_limit(), options.max_bytes))
     text = _Text(source, options)
     stream = iter(text)
-    first = next(stream, "")
-    separator = max(_SEPARATORS, key=_QUOTED.sub("", first).count)
+    first = text.skip_blank(stream)
+    separator = _separator(first, source.name)
     if match := _SEPARATOR_LINE.fullmatch(first.strip("\r\n ")):
         text.take()
-        separator, first = match[1], next(stream, "")
+        separator, first = match[1], text.skip_blank(stream)
+    start = text.number
     # Strict: an unclosed quote would silently swallow all following rows.
     rows = csv.reader(chain([first] if first else [], stream), delimiter=separator, strict=True)
     header, error = _next_row(rows)
     raw, replaced, broken = text.take()
     row = header
     header = header and _names(header, options)
-    if wrong := broken or error or (header and _header_error(header, options)):
-        yield Record(None, source.name, 1, f"the header: {wrong}", raw, replaced)
+    if wrong := broken or error or (row and header and _header_error(row, header, options)):
+        yield Record(None, source.name, start, f"the header: {wrong}", raw, replaced)
         return
     if row and options.header is False:
-        place = Record(None, source.name, 1, "", raw, replaced, source.fraction(), options.id_field)
+        place = Record(None, source.name, start, "", raw, replaced, source.fraction(), options.id_field)
         yield _to_record(place, header or [], row)
     while True:
         start = text.number + 1
@@ -361,6 +377,15 @@ def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
             yield _to_record(place, header or [], row)
 
 
+def _separator(header: str, name: str) -> str:
+    bare = _QUOTED.sub("", header)
+    commonest = max(_SEPARATORS, key=bare.count)
+    # The name of a column may have a comma in it, but no tab.
+    is_tsv = name.lower().removesuffix(".gz").endswith(".tsv")
+    has_tabs = "\t" in bare and (is_tsv or bare.count("\t") == bare.count(commonest))
+    return "\t" if has_tabs else commonest
+
+
 def _next_row(rows: Iterator[list[str]]) -> tuple[list[str] | None, str]:
     try:
         return next(rows, None), ""
@@ -373,19 +398,21 @@ def _next_row(rows: Iterator[list[str]]) -> tuple[list[str] | None, str]:
 def _names(row: Sequence[str], options: ReadOptions) -> list[str]:
     """Return the names of the columns; unnamed columns, such as index columns of dumps, are numbered."""
     named = [""] * len(row) if options.header is False else row
-    return [name if name.strip() else f"column{number}" for number, name in enumerate(named, 1)]
+    return [name.strip() or f"column{number}" for number, name in enumerate(named, 1)]
 
 
 def _header_again(row: Sequence[str], header: Sequence[str], options: ReadOptions) -> list[str] | None:
     """Return the names of columns if a row has them again, in any order, as in joined files; else None."""
     if options.header is False or len(row) != len(header):
         return None
-    names = _names([row[0].removeprefix("\ufeff"), *row[1:]], options)
+    names = _names(row, options)
     return names if sorted(names) == sorted(header) else None
 
 
-def _header_error(header: Sequence[str], options: ReadOptions) -> str:
+def _header_error(row: Sequence[str], header: Sequence[str], options: ReadOptions) -> str:
     id_field = options.id_field
+    if found := next(filter(_CONTROL.search, row), None):
+        return f"{found[:80]!r} has control characters: say the --encoding, such as utf-16"
     if options.header is None and (found := next(filter(_DATA.search, header), None)):
         return (
             f"{found[:80]!r} looks like data, not like a column name; "

@@ -19,6 +19,10 @@ _DEEPEST = 100
 #: No stream can be asked for more.
 _MOST_BYTES = 2**62
 _METADATA = ("_id", "_routing")
+#: What search hits and answers of ``GET`` have beside their source, besides names that begin with ``_``.
+_OF_HITS = frozenset(
+    {"sort", "fields", "highlight", "inner_hits", "matched_queries", "ignored_field_values", "found"}
+)
 _CONTAINERS = (dict, list)
 _HARMLESS = frozenset((str, int, bool, type(None)))
 #: The action lines of a bulk request, and their parameters.
@@ -67,8 +71,7 @@ class ReadOptions:
             check_bool("header", self.header)
         if self.encoding:
             try:
-                # An encoding without error replacement would end the run at the first invalid byte.
-                b"\xff".decode(codec_of(self.encoding), "replace")
+                codec_of(self.encoding)
             except (LookupError, ValueError) as error:
                 raise ConfigError(f"unknown encoding {self.encoding!r}; try utf-8 or windows-1251") from error
 
@@ -98,7 +101,8 @@ def to_document(value: object, id_field: str = "") -> Document:
 
     Raises:
         InputError: it is an action line of a bulk request, or not an object; it is nested too deeply, or has
-            a number that JSON lacks; ``id_field`` is missing, or the id is neither text nor a whole number.
+            a number that JSON lacks, or fields beside a ``_source``; ``id_field`` is missing, or the id is
+            neither text nor a whole number.
     """
     if type(value) is not dict and not isinstance(value, Mapping):
         raise InputError(f"expected a JSON object, found {json_type(value)}")
@@ -109,9 +113,15 @@ def to_document(value: object, id_field: str = "") -> Document:
             "id in a field"
         )
     if "_source" in fields and isinstance(fields["_source"], Mapping):
+        others = (name for name in map(str, fields) if not name.startswith("_") and name not in _OF_HITS)
+        if lost := next(others, ""):
+            raise InputError(
+                f"the field {lost[:80]!r} stands beside [_source], and no search hit has it: "
+                "put it into [_source], or give [_source] another name"
+            )
         fields = {**fields["_source"], **{name: fields[name] for name in _METADATA if name in fields}}
     _check(fields)
-    name = id_field or ("_id" if "_id" in fields else "id")
+    name = id_field or ("id" if fields.get("_id") is None else "_id")
     found = fields.get(name)
     if found is None and id_field:
         raise InputError(f"no [{id_field}], the id field; add it or name another id field")

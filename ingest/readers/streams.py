@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import io
+import os
 import re
 import shlex
 import sys
@@ -10,7 +11,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from shinglefold.errors import InputError, reason_of
@@ -162,7 +162,7 @@ def open_source(path: str) -> Iterator[InputSource]:
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
     with file:
-        size = Path(path).stat().st_size or 1
+        size = os.fstat(file.fileno()).st_size or 1
         # A named pipe has no position.
         read = (lambda: min(1.0, file.tell() / size)) if file.seekable() else lambda: 0.0
         yield InputSource(_decompressed(file, path), path, read)

@@ -200,6 +200,17 @@ def test_a_key_that_occurs_twice_in_an_object_is_refused_by_name(tmp_path: Path,
     assert f"the key {name!r} occurs twice" in record.reason
 
 
+@pytest.mark.parametrize("encoding", ["", "koi8-r"])
+def test_a_line_in_another_encoding_is_kept_byte_by_byte(tmp_path: Path, encoding: str):
+    text = '{"url": "1", "body": "Мост через реку закрыт до весны"}'
+    line = text.encode("cp1251" if not encoding else "utf-8")
+    (tmp_path / "x.jsonl").write_bytes(line + b"\r\n")
+    (record,) = read(tmp_path / "x.jsonl", ReadOptions(encoding=encoding, id_field="url"))
+    assert "try --encoding" in record.reason
+    assert record.raw.encode(encoding or "utf-8", "surrogateescape") == line
+    assert (record.id_field, record.fraction) == ("url", 1)
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -3,9 +3,14 @@
 import gzip
 import json
 import os
+import time
+from array import array
 from base64 import encodebytes
+from fcntl import ioctl
 from pathlib import Path
 from quopri import encodestring
+from termios import FIONREAD
+from threading import Thread
 
 import pytest
 from support.soon import soon
@@ -39,6 +44,7 @@ def test_what_is_not_read_in_a_folder_is_counted(tmp_path: Path):
     assert (gone.document, gone.reason) == (None, "cannot be read: a broken link")
     # A file that is one document: what fails in it fails in its first line.
     assert gone.line == page.line == 1
+    assert (page.fraction, gone.fraction) == (0.5, 1)
     assert options.skipped == {"hidden_skipped": 2, "other_files_skipped": 1, "linked_folders_skipped": 1}
 
 
@@ -132,13 +138,15 @@ def test_a_summary_tells_where_a_reason_was_met_first(engine, plain, tmp_path: P
         "https://a.example/,x",
         "a,2024-05-01",
         "name,someone@a.example",
-        "no," + "слово " * 9,
+        "name," + "x" * 500,
+        "no," + "слово " * 8 + "слово",
     ],
 )
 def test_a_first_row_that_looks_like_data_is_rejected(tmp_path: Path, row: str):
     file = written(tmp_path / "x.csv", row + "\n2,other\n")
     (refused,) = read(file)
     assert "looks like data" in refused.reason
+    assert len(refused.reason) < 220
     assert "give --no-header if it is, else --header" in refused.reason
     assert [record.line for record in read(file, ReadOptions(header=False))] == [1, 2]
     first, _ = read(file, ReadOptions(header=False))
@@ -237,10 +245,13 @@ def test_a_page_saved_as_one_file_is_its_page(tmp_path: Path, name, encoding, tr
 
 
 @pytest.mark.parametrize("status", ["HTTP/1.1 200 OK\r\n", "HTTP/2 200 \r\n", ""])
+@pytest.mark.parametrize("kind", ["text/html", "application/xhtml+xml"])
 @pytest.mark.parametrize("label", ["windows-1251", "x-none"])
-def test_the_headers_of_a_server_are_no_text_and_name_the_encoding(tmp_path: Path, status: str, label: str):
+def test_the_headers_of_a_server_are_no_text_and_name_the_encoding(
+    tmp_path: Path, status: str, kind: str, label: str
+):
     page = f"<html>{'<meta charset=cp1251>' if label == 'x-none' else ''}<p>{'Мост закрыт. ' * 9}"
-    headers = f"{status}Date: Mon, 1 Jan 2024\r\n folded\r\nContent-Type: text/html; charset={label}\r\n\r\n"
+    headers = f"{status}Date: Mon, 1 Jan 2024\r\n folded\r\nContent-Type: {kind}; charset={label}\r\n\r\n"
     (tmp_path / "a.html").write_bytes(headers.encode() + page.encode("cp1251"))
     (record,) = read(tmp_path)
     assert (record.document or {}).get("body") == page
@@ -296,7 +307,42 @@ def test_rows_of_empty_cells_are_blank_lines(tmp_path: Path):
     ]
 
 
+def test_a_text_that_begins_as_a_magic_number_does_is_a_text(tmp_path: Path):
+    for text in ("BZh9 is the mark of bzip2", "PK is no zip", "7z", "Rar", "ustar, at the wrong place"):
+        (record,) = read(written(tmp_path / "a.txt", text))
+        assert (record.document or {})["body"] == text
+
+
 def test_separators_within_quotes_of_the_header_part_no_columns(tmp_path: Path):
     written(tmp_path / "a.csv", 'id;"size, colour, model"\n1;a\n')
     (record,) = read(tmp_path / "a.csv")
     assert record.document == {"_id": "1", "id": "1", "size, colour, model": "a"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
+@pytest.mark.parametrize("pieces", ["bytes", "lines"])
+def test_lines_of_a_pipe_are_read_as_they_arrive(tmp_path: Path, encoding: str, pieces: str):
+    """Whatever is written is read before more is: a byte order mark may come alone, and a line at once."""
+    os.mkfifo(tmp_path / "pages")
+    lines = [line.encode(encoding) for line in ('\ufeff{"id": "1"}\n', '{"id": "2"}\n')]
+    left: list[int] = []
+
+    def write() -> None:
+        with (tmp_path / "pages").open("wb", buffering=0) as pipe:
+            for piece in lines if pieces == "lines" else [bytes([one]) for one in b"".join(lines)]:
+                pipe.write(piece)
+                unread, until = array("i", [1]), time.monotonic() + 10
+                while unread[0] and time.monotonic() < until:
+                    time.sleep(0.001)
+                    ioctl(pipe, FIONREAD, unread)
+                left.append(unread[0])
+
+    writer = Thread(target=write)
+    writer.start()
+    records = read(tmp_path / "pages", ReadOptions(format="jsonl"))
+    assert (next(records).document or {}).get("_id") == "1"
+    # The second line is not there before the first one was read.
+    assert pieces == "bytes" or writer.is_alive()
+    assert [(record.document or {}).get("_id") for record in records] == ["2"]
+    writer.join()
+    assert not any(left)

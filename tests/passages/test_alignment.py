@@ -51,6 +51,13 @@ def test_texts_that_share_only_scattered_words_have_no_passage():
     assert _found("the cat and a dog sat here", "a dog met the cat and left") == []
 
 
+def test_as_many_other_words_as_a_gap_may_have_part_no_passage():
+    for here, there in ((GAP, GAP), (GAP, 0), (0, GAP)):
+        middle = [" ".join(f"{side}{n}" for n in range(count)) for side, count in (("x", here), ("y", there))]
+        a, b = (f"here begins the first of them {one} and there comes the last one" for one in middle)
+        assert [passage[:2] for passage in _found(a, b)] == [(a, b)]
+
+
 def test_passages_far_apart_are_two():
     middle = " ".join(f"x{n}" for n in range(GAP + 1))
     one, two = "here begins the first of them", "and there comes the last one"

@@ -9,7 +9,14 @@ from support.soon import soon
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.model.values import PlacedTokens
-from shinglefold.passages.alignment import LEAST, chains_of, covered_shares, passages_between, runs_of
+from shinglefold.passages.alignment import (
+    LEAST,
+    chains_of,
+    covered_shares,
+    equal_runs,
+    passages_between,
+    runs_of,
+)
 from shinglefold.passages.seeds import MOST_PAIRS, bounded_pairs
 from shinglefold.passages.shingle_positions import elements_of
 from shinglefold.registry import make_scheme
@@ -65,6 +72,34 @@ def test_chains_hold_every_pair_and_their_runs_are_equal_words_apart_from_each_o
         for before, after in itertools.pairwise(chain):
             assert before.a + before.length <= after.a
             assert before.b + before.length <= after.b
+
+
+@st.composite
+def texts_and_runs(draw):
+    one, other = draw(texts.filter(bool)), draw(texts.filter(bool))
+    places = st.tuples(st.integers(0, len(one) - 1), st.integers(0, len(other) - 1))
+    runs = [
+        [at, there, draw(st.integers(1, min(len(one) - at, len(other) - there)))]
+        for at, there in draw(st.lists(places, max_size=5))
+    ]
+    return one, other, runs
+
+
+@given(texts_and_runs())
+def test_of_runs_of_similar_words_the_equal_ones_make_runs(drawn):
+    one, other, runs = drawn
+    wanted = []
+    for at, there, length in runs:
+        places = [(at + step, there + step) for step in range(length)]
+        equal = itertools.groupby(places, lambda place: one[place[0]] == other[place[1]])
+        wanted += [[*next(found := iter(same)), 1 + len([*found])] for is_equal, same in equal if is_equal]
+    given_runs = np.array(runs, np.int64).reshape(-1, 3)
+    for at_once in (1 << 18, 2, 1):
+        with pytest.MonkeyPatch.context() as few:
+            few.setattr("shinglefold.passages.alignment._RUNS_AT_ONCE", at_once)
+            found = equal_runs(given_runs, elements(one), elements(other)).tolist()
+        assert sorted(found) == sorted(wanted)
+        assert [run[:2] for run in found] == sorted(run[:2] for run in found)
 
 
 @given(texts, texts, widths)
@@ -123,6 +158,20 @@ def test_runs_without_neighbours_are_told_before_any_walk(one, other, width, gap
         chains = {tuple(chain) for chain in chains_of(runs, gap)}
         few.setattr("shinglefold.passages.alignment._FEW", 0)
         assert {tuple(chain) for chain in chains_of(runs, gap)} == chains
+
+
+some_runs = st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(1, 20))
+
+
+@given(st.lists(some_runs, min_size=1, max_size=9), st.integers(0, 8), st.integers(1, 8))
+@settings(max_examples=300)
+def test_runs_without_neighbours_are_told_wherever_cells_part_them(some, gap, stride):
+    runs = np.array(sorted(some), np.int64)
+    with pytest.MonkeyPatch.context() as few:
+        chains = sorted(map(tuple, chains_of(runs, gap)))
+        few.setattr("shinglefold.passages.alignment._FEW", 0)
+        few.setattr("shinglefold.passages.alignment._STRIDE", stride)
+        assert sorted(map(tuple, chains_of(runs, gap))) == chains
 
 
 def test_chains_go_on_over_long_runs_and_wide_gaps_where_most_runs_stand_alone():
