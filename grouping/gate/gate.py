@@ -120,8 +120,11 @@ class BaseGate:
 
     def _member(self, document: Document) -> Member | Verdict:
         """Return the member for a document, or the verdict on one that is invalid or does not fit."""
-        id_, model = str(document["_id"]), self._setup.model
+        given, model = document["_id"], self._setup.model
+        id_ = str(given)
         try:
+            if isinstance(given, bool) or not isinstance(given, str | int):
+                raise InputError(f"its id is {given!r:.80}; give a text or a whole number, or leave it out")
             # Servers would refuse the whole request.
             if self._setup.intents and (size := len(id_.encode("utf-8", "surrogatepass"))) > _LONGEST_ID:
                 raise InputError(f"its id has {size:,} bytes; the limit is {_LONGEST_ID}")
@@ -336,12 +339,16 @@ def accepted_or_raise(verdict: Verdict) -> Verdict:
     raise Refused(verdict.reason, like.id, like.likeness, verdict.group)
 
 
-def document_id(document: Mapping[str, Any]) -> str:
-    """Return the id of a document, or a random one if it has none."""
+def given_id(document: Mapping[str, Any]) -> object:
+    """Return the id of a document as it was given, None if it has none."""
     given = document.get("_id", document.get("id"))
-    if given is not None and given != "":
-        return str(given)
-    return random_id()
+    return None if given == "" else given
+
+
+def document_id(document: Mapping[str, Any]) -> object:
+    """Return the id of a document as it was given, or a random one if it has none."""
+    given = given_id(document)
+    return random_id() if given is None else given
 
 
 def batches(documents: Sequence[Document]) -> list[list[Document]]:
@@ -377,4 +384,4 @@ def _processed(document: Document, outcome: Outcome | None, reason: str) -> Docu
         return {**outcome.document, "_id": document_id(outcome.document)}
     failure = None if outcome is None else outcome.failure
     why = reason or ("the pipeline dropped it" if failure is None else str(failure))
-    return Verdict("failed", document_id(document), reason=why)
+    return Verdict("failed", str(document_id(document)), reason=why)

@@ -16,9 +16,11 @@ from shinglefold.errors import ConfigError, EngineError, Refused, SchemeMismatch
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.gate import gate as gate_module
 from shinglefold.grouping.gate import group_commit
+from shinglefold.grouping.gate.bulk_run import BulkRun
 from shinglefold.grouping.gate.gate import BATCH, batches
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.index_mapping import ensure_index
+from shinglefold.ingest.readers.record import Record
 from shinglefold.model.scheme import PRESETS
 from shinglefold.model.stored_fingerprint import stored_parts
 
@@ -74,6 +76,28 @@ def test_an_invalid_or_unsupported_routing_is_an_error(engine, pipeline, text, r
         )
     assert (failed.status, let_in.status) == ("failed", "accepted")
     assert re.search(why, failed.reason)
+
+
+@pytest.mark.parametrize("given", [["a"], {"a": 1}, True, 1.5, b"a"], ids=str)
+@pytest.mark.parametrize("name", ["_id", "id"])
+def test_an_id_that_is_no_text_and_no_whole_number_is_an_error(engine, pipeline, text, name, given):
+    with _gate(engine, pipeline) as gate:
+        failed, let_in = gate.add_all([{name: given, "body": text("a")}, {"_id": 7, "body": text("a")}])
+        (made,) = pipeline.run_block([{"body": text("b")}])
+        (admitted,) = gate.admit([{**made.document, "_id": given}])
+    assert (failed.status, admitted.status, let_in.status, let_in.id) == ("failed", "failed", "accepted", "7")
+    assert f"its id is {given!r}; give a text or a whole number" in failed.reason
+    assert failed.reason == admitted.reason
+    assert _ids(engine) == ["7"]
+
+
+def test_a_run_names_documents_by_their_own_ids_or_else_by_their_lines(engine, pipeline, text):
+    given = [{"id": "own", "body": text("a")}, {"id": "copy", "body": text("a")}, {"body": text("a")}]
+    run = BulkRun()
+    with _gate(engine, pipeline) as gate:
+        run.add_all(gate, (Record(one, "texts", line) for line, one in enumerate(given, 1)))
+    told = [(one["status"], one.get("_id"), one["line"]) for one in run.to_json()["documents"]]
+    assert told == [("accepted", "own", 1), ("refused", "copy", 2), ("refused", None, 3)]
 
 
 def test_a_document_that_is_deleted_frees_its_place_at_once(engine, pipeline, text):

@@ -7,9 +7,10 @@ import pytest
 from support.gate.model import FORMS, Newcomer, Relation
 from support.gate.store import Store
 
+from shinglefold.contracts.engine import WriteResult
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.grouping.gate.group_commit import WaitingCaller
-from shinglefold.grouping.gate.protocol.member import FindDocuments, Pause, Steps
+from shinglefold.grouping.gate.protocol.member import FindDocuments, Pause, Put, Steps
 from shinglefold.grouping.rules import Policy
 
 _RELATION = Relation()
@@ -72,6 +73,22 @@ def test_a_writer_that_waits_for_a_dead_one_renews_its_own_lease():
         told.append(asked)
     (verdict,) = told[-1]
     assert (verdict.status, len(kept)) == ("accepted", 2)
+
+
+class _TooBusy(_World):
+    """A store that reserves ids, and is too busy for every document until the writer gives up."""
+
+    def _answered(self, request: object) -> object:
+        puts = [one for one in getattr(request, "actions", ()) if isinstance(one, Put)]
+        if all(one.create or one.where == "intents" for one in puts):
+            return super()._answered(request)
+        self.store = replace(self.store, late=self.store.late + 10**9 + 1)
+        return [WriteResult(429, None, "data too large") for _ in puts]
+
+
+def test_a_document_that_the_store_is_too_busy_for_names_the_store_as_the_reason():
+    with pytest.raises(EngineUnavailable, match=r"did not take 'one' for .* \(data too large\); try again"):
+        list(_TooBusy().requests(_writer("one")))
 
 
 def test_a_job_without_waiting_callers_releases_its_placeholders():

@@ -113,7 +113,7 @@ def _decide_all(members: Sequence[Member], begun: int, context: DecisionContext)
 def _undecided_reason(member: Member, seconds: int) -> str:
     id_, _ = id_and_routing(member.id)
     if member.busy_reason:
-        return f"the server refused to reserve {id_!r} for {seconds} s ({member.busy_reason}); try again"
+        return f"the server did not take {id_!r} for {seconds} s ({member.busy_reason}); try again"
     return f"other writers have been deciding about documents like {id_!r} for {seconds} s; try again"
 
 
@@ -402,6 +402,7 @@ def _store(
             )
             continue
         again = written.status in (CONFLICT, MISSING, *BUSY)
+        member.busy_reason = written.reason if written.status in BUSY else ""
         conflicting |= {member.id} if written.status == CONFLICT else set()
         failed.append((member, None if again else Verdict("failed", member.id, reason=written.reason)))
     second = yield from withdraw([member for member, _ in failed], context)
