@@ -49,7 +49,12 @@ class BaseGate:
 
     Args:
         calls: how to call ``engine``.
+
+    Attributes:
+        engine: the engine that the gate was opened with.
     """
+
+    engine: Any
 
     def __init__(
         self,
@@ -160,6 +165,24 @@ class BaseGate:
                 f"its _routing is {given!r}, and the alias {alias!r} has the index routing {own!r}"
             )
         return str(given)
+
+    def _with_id(self, id_: str) -> JSON:
+        """Return a search for the documents of an id under any routing."""
+        return {"query": {"ids": {"values": [id_]}}, "size": _ROUTINGS, **self.engine.can.unaltered}
+
+    def _common_passages(self, document: Document, hits: Sequence[JSON]) -> list[JSON]:
+        """Return the passages in common with that stored document that shares most."""
+        (outcome,) = self.pipeline.run_block([without_fingerprint(document, self.recipe.field)])
+        processed = document if outcome.document is None else outcome.document
+        placed = self.pipeline.tools.canonicalizer.placed
+        language = language_by_recipe(self.recipe, processed)
+
+        def shared(stored: JSON) -> list[JSON]:
+            source = stored["_source"]
+            languages = language_by_recipe(self.recipe, source), language
+            return matched_passages(source, processed, self.recipe.fields, placed, languages)
+
+        return max(map(shared, hits), key=lambda own: sum(one["equal_tokens"] for one in own), default=[])
 
     def _job(self, callers: Sequence[WaitingCaller]) -> DecisionJob:
         """Return a job that decides about the documents of callers together."""
@@ -278,30 +301,13 @@ class Gate(BaseGate):
             field, the position and the text; [] if the stored document was deleted.
         """
         check_str("like", like)
-        (outcome,) = self.pipeline.run_block([without_fingerprint(document, self.recipe.field)])
-        processed = document if outcome.document is None else outcome.document
-        placed = self.pipeline.tools.canonicalizer.placed
-        language = language_by_recipe(self.recipe, processed)
-
-        def shared(stored: JSON) -> list[JSON]:
-            source = stored["_source"]
-            languages = language_by_recipe(self.recipe, source), language
-            return matched_passages(source, processed, self.recipe.fields, placed, languages)
-
         stored = self.engine.get(self.index, like)
-        if stored is not None and (found := shared(stored)):
+        if stored is not None and (found := self._common_passages(document, [stored])):
             return found
-        # Documents with other routings may have the same id: choose the one that shares most.
-        alternatives = map(shared, self._with_id(like))
-        return max(alternatives, key=lambda own: sum(one["equal_tokens"] for one in own), default=[])
-
-    def _with_id(self, id_: str) -> list[JSON]:
-        """Return the documents of an id under any routing, which only a search finds."""
+        # Documents with other routings may have the same id.
         self.refresh()
-        body = {"query": {"ids": {"values": [id_]}}, "size": _ROUTINGS, **self.engine.can.unaltered}
-        answer = self.engine.search(self.index, body, self.engine.can.newest)
-        hits: list[JSON] = check_complete(answer)["hits"]["hits"]
-        return hits
+        answer = self.engine.search(self.index, self._with_id(like), self.engine.can.newest)
+        return self._common_passages(document, check_complete(answer)["hits"]["hits"])
 
     def sweep(self) -> int:
         """Remove placeholders left by crashed writers, and return how many; none on an embedded engine."""

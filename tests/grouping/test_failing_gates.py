@@ -15,16 +15,17 @@ _LONG = 60
 _ONCE = Backoff(retries=0)
 
 
-def _run(store, writer, policy, failing, *, done):
-    """Run a writer whose n-th request fails, after it was done or before."""
+def _run(store, writer, policy, failing, *, done, failures=1):
+    """Run a writer of whose requests some fail from the n-th on, after they were done or before."""
     steps = writer.steps(policy, Relation(), writer.register())
     request = next(steps)
     for number in range(_LONG):
         after, answer = store.answered(request, Relation())
-        if number != failing or done:
+        fails = failing <= number < failing + failures
+        if not fails or done:
             store = after
         try:
-            request = steps.throw(EngineUnavailable("gone")) if number == failing else steps.send(answer)
+            request = steps.throw(EngineUnavailable("gone")) if fails else steps.send(answer)
         except EngineUnavailable:
             return store, "failed"
         except StopIteration as end:
@@ -47,7 +48,7 @@ def test_a_failed_request_leaves_no_placeholder_and_no_waiting_writer(policy, do
         assert not [one for one in store.there("documents").values() if FORMS.pending(one[1]) is not None]
         # Another need not wait for any lease to end, and decides by what there is.
         there = [source["_dedup"]["digest"] for source in accepted(store).values()].count("a")
-        _, (verdict,) = _run(store, Newcomer("n", (("dn", "a"),)), policy, -1, done=done)
+        _, (verdict,) = _run(store, Newcomer("n", (("dn", "a"),)), policy, -_LONG, done=done)
         most = {"refuse": 1, "cap": 2}.get(policy.action, 9)
         assert (verdict.status == "accepted") == (there < most)
     assert failures > 5
@@ -56,15 +57,16 @@ def test_a_failed_request_leaves_no_placeholder_and_no_waiting_writer(policy, do
 @pytest.mark.parametrize("done", [True, False], ids=["done", "undone"])
 @pytest.mark.parametrize("policy", [Policy("refuse"), Policy("tag"), Policy("cap", most=2)], ids=str)
 @pytest.mark.parametrize("how", ["new", "changed", "created"])
-def test_a_short_outage_of_the_store_changes_no_verdict(policy, done, how):
+@pytest.mark.parametrize("failures", [1, 2], ids=["once", "releasing, too"])
+def test_a_short_outage_of_the_store_changes_no_verdict(policy, done, how, failures):
     start = Store()
     if how == "changed":
         start = start.put("documents", "d0", 1, Source({"_dedup": {"digest": "x"}})).refreshed()
     writer = Newcomer("w", (("d0", "a"), ("d1", "a"), ("d2", "b")), creates=how == "created")
-    _, undisturbed = _run(start, writer, policy, -1, done=done)
+    _, undisturbed = _run(start, writer, policy, -_LONG, done=done)
     again = 0
     for number in range(_LONG):
-        store, told = _run(start, writer, policy, number, done=done)
+        store, told = _run(start, writer, policy, number, done=done, failures=failures)
         if told == "failed":
             # The last request of all makes visible what is decided already.
             continue

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from support.gate.model import FORMS, Newcomer, Relation
@@ -10,7 +11,7 @@ from support.gate.store import Store
 from shinglefold.contracts.engine import WriteResult
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.grouping.gate.group_commit import WaitingCaller
-from shinglefold.grouping.gate.protocol.member import FindDocuments, Pause, Put, Steps
+from shinglefold.grouping.gate.protocol.member import FindDocuments, Now, Pause, Put, Steps
 from shinglefold.grouping.rules import Policy
 
 _RELATION = Relation()
@@ -24,15 +25,18 @@ class _World:
 
     def requests(self, steps: Steps) -> Iterator[object]:
         """Yield the requests of a writer; each is answered when the next one is requested."""
-        answer = None
+        go = partial(steps.send, None)
         while True:
             try:
-                request = steps.send(answer)
+                request = go()
             except StopIteration as ended:
                 yield ended.value
                 return
             yield request
-            answer = self._answered(request)
+            try:
+                go = partial(steps.send, self._answered(request))
+            except EngineUnavailable as error:
+                go = partial(steps.throw, error)
 
     def _answered(self, request: object) -> object:
         if isinstance(request, Pause):
@@ -89,6 +93,19 @@ class _TooBusy(_World):
 def test_a_document_that_the_store_is_too_busy_for_names_the_store_as_the_reason():
     with pytest.raises(EngineUnavailable, match=r"did not take 'one' for .* \(data too large\); try again"):
         list(_TooBusy().requests(_writer("one")))
+
+
+def test_an_outage_beyond_the_longest_wait_is_not_tried_again():
+    class Gone(_World):
+        def _answered(self, request: object) -> object:
+            assert not isinstance(request, Pause), "it is tried again"
+            self.store = replace(self.store, late=self.store.late + 10**9 + 1)
+            if isinstance(request, Now):
+                return self.store.late
+            raise EngineUnavailable("gone")
+
+    with pytest.raises(EngineUnavailable, match="gone"):
+        list(Gone().requests(_writer("one")))
 
 
 def test_a_job_without_waiting_callers_releases_its_placeholders():
