@@ -107,6 +107,25 @@ def test_a_document_that_is_deleted_frees_its_place_at_once(engine, pipeline, te
         assert gate.add({"id": "second", "body": text("a")}).status == "accepted"
 
 
+@pytest.mark.parametrize("kind", ["a", "b"])
+def test_a_document_that_is_only_to_be_created_fails_where_its_id_is_stored(engine, pipeline, text, kind):
+    made = [outcome.document for outcome in pipeline.run_block([{"body": text("a")}, {"body": text(kind)}])]
+    with _gate(engine, pipeline) as gate:
+        told = [gate.admit([{**one, "_id": "a", "_op_type": "create"}])[0] for one in made]
+    assert [one.status for one in told] == ["accepted", "failed"]
+    assert told[1].reason == "a document with its id is stored already"
+
+
+def test_a_document_without_a_number_that_is_added_again_gets_one(engine, pipeline, text):
+    (made,) = pipeline.run_block([{"_id": "a", "body": text("a")}])
+    source = {"body": text("a"), "_dedup": made.document["_dedup"]}
+    assert not engine.bulk([{"_index": "texts", "_id": "a", "_source": source}]).failures
+    with _gate(engine, pipeline, "tag") as gate:
+        again = gate.add({"id": "a", "body": text("a")})
+    assert (again.leads, again.replaced) == (True, True)
+    assert engine.get("texts", "a")["_source"]["_dedup"]["group"] == again.group is not None
+
+
 def test_a_document_may_be_changed_and_frees_the_place_of_its_old_text(engine, pipeline, text):
     with _gate(engine, pipeline) as gate:
         gate.add({"id": "first", "body": text("a")})

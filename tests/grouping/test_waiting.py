@@ -79,6 +79,18 @@ def test_a_writer_that_waits_for_a_dead_one_renews_its_own_lease():
     assert (verdict.status, len(kept)) == ("accepted", 2)
 
 
+def test_an_id_stays_with_the_writer_that_reserved_it_until_its_lease_ends():
+    world = _World()
+    _answer_until(FindDocuments, world.requests(_writer("one")))
+    world.store = replace(world.store, late=5)
+    writer = Newcomer("second", (("one", "a"),))
+    second = world.requests(writer.steps(Policy("refuse"), _RELATION, writer.register()))
+    _answer_until(Pause, second)
+    assert world.until("one") == 30_000
+    (verdict,) = list(second)[-1]
+    assert (verdict.status, world.store.late > 30_000) == ("accepted", True)
+
+
 class _TooBusy(_World):
     """A store that reserves ids, and is too busy for every document until the writer gives up."""
 

@@ -82,7 +82,7 @@ class SharedRegister:
         name = self.new_id()
         self._own[name] = tuple(intents)
         self._open |= {intent.intent_id for intent in intents}
-        self._until = max((intent.until for intent in intents), default=self._until)
+        self._until = max(intent.until for intent in intents)
         self.known.add(intents)
         obsolete = self._obsolete
         written = yield from self._write_record(
