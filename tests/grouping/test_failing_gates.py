@@ -8,7 +8,7 @@ from shinglefold.contracts.engine import WriteResult
 from shinglefold.errors import EngineUnavailable
 from shinglefold.grouping.gate.group_commit import WaitingCaller
 from shinglefold.grouping.gate.protocol.intents import WRITERS
-from shinglefold.grouping.gate.protocol.member import EXISTS, Delete, Now, Pause, Write
+from shinglefold.grouping.gate.protocol.member import EXISTS, Delete, FindDocuments, Now, Pause, Write
 from shinglefold.grouping.gate.protocol.protocol import decide
 from shinglefold.grouping.rules import Policy
 from shinglefold.runtime.backoff import Backoff
@@ -157,6 +157,37 @@ def test_intents_stay_published_until_searches_see_their_documents():
     run(decide(writer.members(Relation()), writer.context(Policy("refuse"), Relation(), register)), answers)
     run(register.depart(), answers)
     assert named(answers.store)
+
+
+def test_open_intents_stay_published_and_decided_ones_do_not():
+    writer, answers = Newcomer("w", (("d0", "a"),)), _Answers(Store(), lambda *_: None)
+    register = writer.register()
+    steps = decide(writer.members(Relation()), writer.context(Policy("refuse"), Relation(), register))
+    request = next(steps)
+    while not isinstance(request, FindDocuments):
+        request = steps.send(answers(request))
+    assert register.settled() == ()
+    with pytest.raises(StopIteration):
+        while True:
+            request = steps.send(answers(request))
+    assert len(register.settled()) == 1
+
+
+@pytest.mark.parametrize("outage", [False, True])
+def test_a_refused_document_leaves_no_intent(outage):
+    broken = []
+
+    def once(_, action):
+        if outage and not broken and isinstance(action, Delete):
+            broken.append(action)
+            raise EngineUnavailable("gone")
+
+    start = Store().put("documents", "s0", 1, Source({"_dedup": {"digest": "a"}})).refreshed()
+    writer, answers = Newcomer("w", (("d0", "a"),)), _Answers(start, once)
+    register = writer.register()
+    (verdict,) = run(writer.steps(Policy("refuse"), Relation(), register), answers)
+    run(register.depart(), answers)
+    assert (verdict.status, named(answers.store)) == ("refused", set())
 
 
 def test_a_document_that_another_writer_creates_during_an_outage_is_not_replaced():

@@ -6,12 +6,13 @@ from functools import partial
 
 import pytest
 from support.gate.model import FORMS, Newcomer, Relation
-from support.gate.store import Store
+from support.gate.store import Source, Store
 
 from shinglefold.contracts.engine import WriteResult
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.grouping.gate.group_commit import WaitingCaller
 from shinglefold.grouping.gate.protocol.member import FindDocuments, Now, Pause, Put, Steps
+from shinglefold.grouping.gate.protocol.protocol import decide
 from shinglefold.grouping.rules import Policy
 
 _RELATION = Relation()
@@ -20,8 +21,8 @@ _RELATION = Relation()
 class _World:
     """A store and a clock, which moves on by a second at each pause."""
 
-    def __init__(self) -> None:
-        self.store = Store()
+    def __init__(self, relation: Relation = _RELATION) -> None:
+        self.store, self.relation = Store(), relation
 
     def requests(self, steps: Steps) -> Iterator[object]:
         """Yield the requests of a writer; each is answered when the next one is requested."""
@@ -41,7 +42,7 @@ class _World:
     def _answered(self, request: object) -> object:
         if isinstance(request, Pause):
             self.store = replace(self.store, late=self.store.late + 1000)
-        self.store, answer = self.store.answered(request, _RELATION)
+        self.store, answer = self.store.answered(request, self.relation)
         return answer
 
     def until(self, document: str) -> int | None:
@@ -50,9 +51,9 @@ class _World:
         return None if held is None else FORMS.pending(held[1])
 
 
-def _writer(name: str) -> Steps:
-    writer = Newcomer(name, ((name, "a"),))
-    return writer.steps(Policy("refuse"), _RELATION, writer.register())
+def _writer(name: str, text: str = "a", relation: Relation = _RELATION) -> Steps:
+    writer = Newcomer(name, ((name, text),))
+    return writer.steps(Policy("refuse"), relation, writer.register())
 
 
 def _answer_until(kind: type, requests: Iterator[object]) -> None:
@@ -89,6 +90,29 @@ def test_an_id_stays_with_the_writer_that_reserved_it_until_its_lease_ends():
     assert world.until("one") == 30_000
     (verdict,) = list(second)[-1]
     assert (verdict.status, world.store.late > 30_000) == ("accepted", True)
+
+
+@pytest.mark.parametrize(("text", "waits"), [("b", True), ("c", False)])
+def test_a_writer_waits_for_texts_that_may_match_and_not_for_all_with_its_keywords(text, waits):
+    relation = Relation(frozenset({frozenset("ab"), frozenset("bc")}))
+    assert set(relation.words("a")) & set(relation.words(text))
+    world = _World(relation)
+    _answer_until(FindDocuments, world.requests(_writer("dead", "a", relation)))
+    told = list(world.requests(_writer("one", text, relation)))
+    assert (told[-1][0].status, any(isinstance(one, Pause) for one in told)) == ("accepted", waits)
+
+
+def test_nobody_waits_for_a_change_that_was_given_up():
+    world = _World()
+    for id_, text in (("changed", "x"), ("like", "a")):
+        world.store = world.store.put("documents", id_, 1, Source({"_dedup": {"digest": text}})).refreshed()
+    first = Newcomer("first", (("changed", "a"),))
+    context = first.context(Policy("refuse"), _RELATION, first.register())
+    *_, (refused,) = world.requests(decide(first.members(_RELATION), context))
+    world.store = world.store.put("documents", "like", 2, None).refreshed()
+    *requests, (verdict,) = world.requests(_writer("second"))
+    assert (refused.status, verdict.status) == ("refused", "accepted")
+    assert not [one for one in requests if isinstance(one, Pause)]
 
 
 class _TooBusy(_World):
