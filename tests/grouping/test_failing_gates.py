@@ -8,7 +8,7 @@ from shinglefold.contracts.engine import WriteResult
 from shinglefold.errors import EngineUnavailable
 from shinglefold.grouping.gate.group_commit import WaitingCaller
 from shinglefold.grouping.gate.protocol.intents import WRITERS
-from shinglefold.grouping.gate.protocol.member import EXISTS, Delete, FindDocuments, Now, Pause, Put, Write
+from shinglefold.grouping.gate.protocol.member import EXISTS, Delete, FindDocuments, Now, Pause, Write
 from shinglefold.grouping.gate.protocol.protocol import decide
 from shinglefold.grouping.rules import Policy
 from shinglefold.runtime.backoff import Backoff
@@ -178,7 +178,7 @@ def test_a_refused_document_leaves_no_intent(outage):
     broken = []
 
     def once(_, action):
-        if outage and not broken and isinstance(action, Put):
+        if outage and not broken and action.id == "d0":
             broken.append(action)
             raise EngineUnavailable("gone")
 
