@@ -117,9 +117,8 @@ class SharedRegister:
         """Run actions, and publish that intents were given up.
 
         Args:
-            intent_ids: the ids of intents whose documents do not show that they were given up.
+            intent_ids: the ids of settled intents whose documents do not show that they were given up.
         """
-        self.settle(intent_ids)
         if intent_ids:
             self.known.withdrawn |= set(intent_ids)
             return (yield from self._write_record(tuple(actions)))
