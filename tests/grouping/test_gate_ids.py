@@ -76,3 +76,14 @@ def test_a_document_without_a_number_that_is_added_again_gets_one(engine, pipeli
         again = gate.add({"id": "a", "body": text("a")})
     assert (again.leads, again.replaced) == (True, True)
     assert engine.get("texts", "a")["_source"]["_dedup"]["group"] == again.group is not None
+
+
+def test_a_document_that_the_engine_refuses_fails_with_its_reason_and_takes_no_place(engine, pipeline, text):
+    with _gate(engine, pipeline) as gate:
+        failed, other = gate.add_all(
+            [{"id": "a", "host": {"name": "a.org"}, "body": text("a")}, {"id": "b", "body": text("b")}]
+        )
+        assert gate.add({"id": "c", "body": text("a")}).status == "accepted"
+    assert (failed.status, other.status) == ("failed", "accepted")
+    assert "host" in failed.reason
+    assert _ids(engine) == ["b", "c"]
