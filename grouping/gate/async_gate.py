@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import closing, nullcontext, suppress
 from typing import Any, ParamSpec, Self, TypeVar
 
-from shinglefold.contracts.engine import Document, Engine, HasConnection, RunsInThreads
+from shinglefold.contracts.engine import JSON, Document, Engine, HasConnection, RunsInThreads
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, EngineError
 from shinglefold.grouping.gate.gate import (
@@ -18,6 +18,8 @@ from shinglefold.grouping.gate.protocol.member import Verdict
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline
 from shinglefold.model.seal import Seal
+from shinglefold.options.validation import check_str
+from shinglefold.rerank.hits import check_complete
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -106,6 +108,14 @@ class AsyncGate(BaseGate):
     async def admit(self, documents: Sequence[Document]) -> list[Verdict]:
         """Decide about documents with fingerprints; see ``Gate.admit``."""
         return await self._run(self._group_commit.admit, documents)
+
+    async def passages(self, document: Document, like: str) -> list[JSON]:
+        """Return the passages that a document has in common with a stored one; see ``Gate.passages``."""
+        check_str("like", like)
+        await self.refresh()
+        answer = await self.engine.search(self.index, self._with_id(like), self.engine.can.newest)
+        hits = check_complete(answer)["hits"]["hits"]
+        return await asyncio.to_thread(self._common_passages, document, hits)
 
     async def refresh(self) -> None:
         """Make accepted documents visible to searches."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from shinglefold.contracts.engine import JSON
-from shinglefold.grouping.gate.gate import BATCH, Gate
+from shinglefold.grouping.gate.gate import BATCH, Gate, given_id
 from shinglefold.grouping.gate.protocol.member import Verdict
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.batch import ReadBack
@@ -87,7 +87,7 @@ class BulkRun:
                 verdict = next(verdicts)
                 self.stale |= verdict.stale
                 told = {**verdict.to_json(), **position}
-                if verdict.status != "accepted" and "_id" not in record.document:
+                if verdict.status != "accepted" and given_id(record.document) is None:
                     # The gate made this id, and stored nothing under it.
                     told.pop("_id", None)
                 self.verdicts.append(told)

@@ -49,7 +49,12 @@ class BaseGate:
 
     Args:
         calls: how to call ``engine``.
+
+    Attributes:
+        engine: the engine that the gate was opened with.
     """
+
+    engine: Any
 
     def __init__(
         self,
@@ -120,8 +125,11 @@ class BaseGate:
 
     def _member(self, document: Document) -> Member | Verdict:
         """Return the member for a document, or the verdict on one that is invalid or does not fit."""
-        id_, model = str(document["_id"]), self._setup.model
+        given, model = document["_id"], self._setup.model
+        id_ = str(given)
         try:
+            if isinstance(given, bool) or not isinstance(given, str | int):
+                raise InputError(f"its id is {given!r:.80}; give a text or a whole number, or leave it out")
             # Servers would refuse the whole request.
             if self._setup.intents and (size := len(id_.encode("utf-8", "surrogatepass"))) > _LONGEST_ID:
                 raise InputError(f"its id has {size:,} bytes; the limit is {_LONGEST_ID}")
@@ -157,6 +165,24 @@ class BaseGate:
                 f"its _routing is {given!r}, and the alias {alias!r} has the index routing {own!r}"
             )
         return str(given)
+
+    def _with_id(self, id_: str) -> JSON:
+        """Return a search for the documents of an id under any routing."""
+        return {"query": {"ids": {"values": [id_]}}, "size": _ROUTINGS, **self.engine.can.unaltered}
+
+    def _common_passages(self, document: Document, hits: Sequence[JSON]) -> list[JSON]:
+        """Return the passages in common with that stored document that shares most."""
+        (outcome,) = self.pipeline.run_block([without_fingerprint(document, self.recipe.field)])
+        processed = document if outcome.document is None else outcome.document
+        placed = self.pipeline.tools.canonicalizer.placed
+        language = language_by_recipe(self.recipe, processed)
+
+        def shared(stored: JSON) -> list[JSON]:
+            source = stored["_source"]
+            languages = language_by_recipe(self.recipe, source), language
+            return matched_passages(source, processed, self.recipe.fields, placed, languages)
+
+        return max(map(shared, hits), key=lambda own: sum(one["equal_tokens"] for one in own), default=[])
 
     def _job(self, callers: Sequence[WaitingCaller]) -> DecisionJob:
         """Return a job that decides about the documents of callers together."""
@@ -275,30 +301,13 @@ class Gate(BaseGate):
             field, the position and the text; [] if the stored document was deleted.
         """
         check_str("like", like)
-        (outcome,) = self.pipeline.run_block([without_fingerprint(document, self.recipe.field)])
-        processed = document if outcome.document is None else outcome.document
-        placed = self.pipeline.tools.canonicalizer.placed
-        language = language_by_recipe(self.recipe, processed)
-
-        def shared(stored: JSON) -> list[JSON]:
-            source = stored["_source"]
-            languages = language_by_recipe(self.recipe, source), language
-            return matched_passages(source, processed, self.recipe.fields, placed, languages)
-
         stored = self.engine.get(self.index, like)
-        if stored is not None and (found := shared(stored)):
+        if stored is not None and (found := self._common_passages(document, [stored])):
             return found
-        # Documents with other routings may have the same id: choose the one that shares most.
-        alternatives = map(shared, self._with_id(like))
-        return max(alternatives, key=lambda own: sum(one["equal_tokens"] for one in own), default=[])
-
-    def _with_id(self, id_: str) -> list[JSON]:
-        """Return the documents of an id under any routing, which only a search finds."""
+        # Documents with other routings may have the same id.
         self.refresh()
-        body = {"query": {"ids": {"values": [id_]}}, "size": _ROUTINGS, **self.engine.can.unaltered}
-        answer = self.engine.search(self.index, body, self.engine.can.newest)
-        hits: list[JSON] = check_complete(answer)["hits"]["hits"]
-        return hits
+        answer = self.engine.search(self.index, self._with_id(like), self.engine.can.newest)
+        return self._common_passages(document, check_complete(answer)["hits"]["hits"])
 
     def sweep(self) -> int:
         """Remove placeholders left by crashed writers, and return how many; none on an embedded engine."""
@@ -336,12 +345,16 @@ def accepted_or_raise(verdict: Verdict) -> Verdict:
     raise Refused(verdict.reason, like.id, like.likeness, verdict.group)
 
 
-def document_id(document: Mapping[str, Any]) -> str:
-    """Return the id of a document, or a random one if it has none."""
+def given_id(document: Mapping[str, Any]) -> object:
+    """Return the id of a document as it was given, None if it has none."""
     given = document.get("_id", document.get("id"))
-    if given is not None and given != "":
-        return str(given)
-    return random_id()
+    return None if given == "" else given
+
+
+def document_id(document: Mapping[str, Any]) -> object:
+    """Return the id of a document as it was given, or a random one if it has none."""
+    given = given_id(document)
+    return random_id() if given is None else given
 
 
 def batches(documents: Sequence[Document]) -> list[list[Document]]:
@@ -377,4 +390,4 @@ def _processed(document: Document, outcome: Outcome | None, reason: str) -> Docu
         return {**outcome.document, "_id": document_id(outcome.document)}
     failure = None if outcome is None else outcome.failure
     why = reason or ("the pipeline dropped it" if failure is None else str(failure))
-    return Verdict("failed", document_id(document), reason=why)
+    return Verdict("failed", str(document_id(document)), reason=why)

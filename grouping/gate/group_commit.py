@@ -221,7 +221,8 @@ class GroupCommit:
         self._turn = asyncio.Lock()
         self._jobs: set[asyncio.Task[None]] = set()
         self._next_job: asyncio.Task[None] | None = None
-        self._closed = False
+        #: Whether ``close`` was called, and whether it is done.
+        self._closing = self._closed = False
 
     async def admit(self, documents: Sequence[Document]) -> list[Verdict]:
         """Decide about documents with fingerprints.
@@ -231,7 +232,7 @@ class GroupCommit:
         """
         if not documents:
             return []
-        if self._closed:
+        if self._closing:
             raise EngineError(f"this gate of {self._index!r} is closed: open another")
         own = WaitingCaller(documents)
         self._waiting.append(own)
@@ -256,6 +257,7 @@ class GroupCommit:
 
     async def close(self) -> None:
         """Wait for running jobs, make accepted documents visible, and delete the gate's intents."""
+        self._closing = True
         while self._jobs:
             await asyncio.gather(*self._jobs, return_exceptions=True)
         async with self._turn:

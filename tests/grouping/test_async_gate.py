@@ -63,6 +63,19 @@ def test_a_refusal_names_what_it_resembles(ready, pipeline, text):
     assert [one.status for one in asyncio.run(run())] == ["accepted", "refused"]
 
 
+def test_the_common_passages_are_returned_on_request(ready, pipeline, text):
+    async def run():
+        async with ready() as engine, await AsyncGate.open(engine, "texts", pipeline=pipeline) as gate:
+            await gate.add({"id": "first", "body": text("a")})
+            found = await gate.passages({"body": "before " + text("a")}, "first")
+            return found, await gate.passages({"body": text("a")}, "missing")
+
+    (passage,), none = asyncio.run(run())
+    assert passage["equal_tokens"] == 120
+    assert passage["shown"]["text"] == text("a")
+    assert none == []
+
+
 def test_a_blocking_engine_is_rejected(engine, pipeline):
     ensure_index(engine, "others", pipeline.recipe())
     with pytest.raises(ConfigError, match="is not an awaited engine"):

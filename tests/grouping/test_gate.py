@@ -1,7 +1,7 @@
 """The documents that a gate accepts, by each policy."""
 
+import asyncio
 import multiprocessing
-import re
 import signal
 import sys
 import threading
@@ -55,25 +55,6 @@ def test_the_first_of_copies_in_a_batch_is_accepted(engine, pipeline, text):
         told = gate.add_all([{"id": f"{n}", "body": text("a", n)} for n in range(4)])
     assert [verdict.status for verdict in told] == ["accepted", "refused", "refused", "refused"]
     assert {verdict.like.id for verdict in told[1:]} == {"0"}
-
-
-@pytest.mark.parametrize(
-    ("routing", "why"),
-    [
-        (["a"], r"its _routing is \['a'\]"),
-        (True, "its _routing is True"),
-        ("", "its _routing is ''"),
-        ("a", "no _routing; leave it out"),
-        (7, "no _routing; leave it out"),
-    ],
-)
-def test_an_invalid_or_unsupported_routing_is_an_error(engine, pipeline, text, routing, why):
-    with _gate(engine, pipeline) as gate:
-        failed, let_in = gate.add_all(
-            [{"id": "first", "_routing": routing, "body": text("a")}, {"id": "second", "body": text("a")}]
-        )
-    assert (failed.status, let_in.status) == ("failed", "accepted")
-    assert re.search(why, failed.reason)
 
 
 def test_a_document_that_is_deleted_frees_its_place_at_once(engine, pipeline, text):
@@ -344,6 +325,27 @@ def test_a_closed_gate_raises_an_error(engine, pipeline, text):
     with pytest.raises(EngineError, match="closed: open another"):
         gate.add({"id": "second", "body": text("b")})
     assert _ids(engine) == ["first"]
+
+
+def test_a_gate_that_is_being_closed_takes_no_more_documents(engine, pipeline, text):
+    gate = _gate(engine, pipeline)
+    commit = gate._group_commit
+    (made,) = pipeline.run_block([{"_id": "late", "body": text("a")}])
+
+    async def race():
+        # On a server, close waits for requests meanwhile.
+        async with commit._turn:
+            closing = asyncio.create_task(commit.close())
+            await asyncio.sleep(0)
+            adding = asyncio.create_task(commit.admit([{**made.document, "_id": "late"}]))
+            await asyncio.sleep(0)
+        return await asyncio.gather(closing, adding, return_exceptions=True)
+
+    closed, added = gate._thread.run(race)
+    assert closed is None
+    assert "closed: open another" in str(added)
+    gate.close()
+    assert _ids(engine) == []
 
 
 def test_an_idle_gate_on_an_embedded_index_releases_its_lease(engine, pipeline, text):

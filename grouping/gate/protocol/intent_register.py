@@ -82,7 +82,7 @@ class SharedRegister:
         name = self.new_id()
         self._own[name] = tuple(intents)
         self._open |= {intent.intent_id for intent in intents}
-        self._until = max((intent.until for intent in intents), default=self._until)
+        self._until = max(intent.until for intent in intents)
         self.known.add(intents)
         obsolete = self._obsolete
         written = yield from self._write_record(
@@ -117,9 +117,8 @@ class SharedRegister:
         """Run actions, and publish that intents were given up.
 
         Args:
-            intent_ids: the ids of intents whose documents do not show that they were given up.
+            intent_ids: the ids of settled intents whose documents do not show that they were given up.
         """
-        self.settle(intent_ids)
         if intent_ids:
             self.known.withdrawn |= set(intent_ids)
             return (yield from self._write_record(tuple(actions)))

@@ -152,7 +152,7 @@ class Member:
             text than they have.
         pending: the open ones among ``intents``.
         retried: whether the store failed once, so that the stored document may be this one.
-        busy_reason: why the store was too busy to reserve its id.
+        busy_reason: why the store was too busy to reserve its id or to store it.
         stored: the version as which it was stored, None if it was not.
         earlier_duplicates: positions of earlier, undecided members of its batch that it resembles.
     """

@@ -113,7 +113,7 @@ def _decide_all(members: Sequence[Member], begun: int, context: DecisionContext)
 def _undecided_reason(member: Member, seconds: int) -> str:
     id_, _ = id_and_routing(member.id)
     if member.busy_reason:
-        return f"the server refused to reserve {id_!r} for {seconds} s ({member.busy_reason}); try again"
+        return f"the server did not take {id_!r} for {seconds} s ({member.busy_reason}); try again"
     return f"other writers have been deciding about documents like {id_!r} for {seconds} s; try again"
 
 
@@ -126,9 +126,8 @@ def publish_settled(register: SharedRegister) -> Steps[None]:
 
 def reserve(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
     """Reserve ids and publish intents; a member whose id another writer has reserved has no guard."""
-    outside = [member for member in members if member.guard is None]
     now = yield Now()
-    for member in outside:
+    for member in members:
         member.until, member.intent_id = now + context.lease, context.new_intent_id()
     puts = [
         Put(
@@ -137,12 +136,12 @@ def reserve(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
             context.gate_fields.placeholder(member.until, member.intent_id),
             create=True,
         )
-        for member in outside
+        for member in members
     ]
-    intents = [_intent(member, context) for member in outside]
+    intents = [_intent(member, context) for member in members]
     results = yield from context.register.publish(puts, intents)
     taken: list[Member] = []
-    for member, written in zip(outside, results, strict=True):
+    for member, written in zip(members, results, strict=True):
         member.busy_reason = ""
         if written.status in (DONE, CREATED):
             member.guard = written.guard
@@ -402,6 +401,7 @@ def _store(
             )
             continue
         again = written.status in (CONFLICT, MISSING, *BUSY)
+        member.busy_reason = written.reason if written.status in BUSY else ""
         conflicting |= {member.id} if written.status == CONFLICT else set()
         failed.append((member, None if again else Verdict("failed", member.id, reason=written.reason)))
     second = yield from withdraw([member for member, _ in failed], context)
