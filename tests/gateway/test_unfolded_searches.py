@@ -1,0 +1,136 @@
+"""Searches that are not folded: what the engine is sent in their place, and what its answer becomes."""
+
+import json
+
+import pytest
+from support.interceptor import Script, intercept, lines, with_note
+
+from shinglefold.api.index_options import IndexOptions
+from shinglefold.errors import ConfigError
+from shinglefold.gateway import Interceptor
+from shinglefold.gateway.rest import RestRequest, RestResponse, Send
+from shinglefold.rerank import FoldedSearch
+from shinglefold.rerank.engine_calls import Call
+from shinglefold.runtime.sans_io import run
+from shinglefold.settings import Settings
+
+PAGE = {"took": 3, "hits": {"total": {"value": 0, "relation": "eq"}, "hits": []}}
+ERROR = {"error": {"type": "x", "reason": "no"}, "status": 400}
+REFUSED = {"dedup": False, "an option": {"fold": False}}
+
+
+class Answers(Script):
+    """An engine that answers each search that it is sent alike; its index may note something else."""
+
+    def __init__(self, site, page=PAGE, status=200, **note):
+        super().__init__(site)
+        self.page, self.status, self.note = page, status, note
+
+    def __call__(self, request):
+        if isinstance(request, Call) and request.method == "all_mappings" and self.note:
+            return {"site": with_note(self.site, **self.note)}
+        if not isinstance(request, Send):
+            return super().__call__(request)
+        self.sent.append(request.request)
+        if not request.request.path.endswith("_msearch"):
+            return RestResponse(self.status, self.page)
+        several = [self.page] * (request.request.body.count(b"\n") // 2)
+        filtered = "filter_path" in request.request.parameters
+        return RestResponse(self.status, {"took": 3} if filtered else {"took": 3, "responses": several})
+
+
+@pytest.mark.parametrize("always", [True, False])
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_search_that_wants_no_folding_is_sent_without_saying_so(site, name, always):
+    for own, sent in (
+        ({}, None),
+        ({"size": 1, "ext": {"dedup": 1}}, {"size": 1}),
+        ({"ext": {"dedup": 1, "x": 2}}, {"ext": {"x": 2}}),
+    ):
+        answer = Answers(site)
+        options = False if name == "dedup" else {"fold": False}
+        body = {**own, "ext": {**own.get("ext", {}), "dedup": options}}
+        found = intercept(site, answer, "/site/_search", body, always=always, preference="x")
+        assert (found.status, found.body) == (200, PAGE)
+        assert [(one.body, one.parameters) for one in answer.sent] == [(sent, {"preference": "x"})]
+
+
+#: Searches whose folding fails, and is asked for by whoever made the client.
+TROUBLES = {
+    "a scope that is no field": ({"dedup": {"scope": "absent"}}, {}),
+    "a seal without its key": ({}, {"sealed": "x"}),
+}
+
+
+def ask(site, answer, body, path="/site/_search", parameters=None, **options):
+    options = IndexOptions.parse(**options)
+    made = Interceptor(site.engine, FoldedSearch, options, Settings(), always=True)
+    return run(made.steps(RestRequest("POST", path, parameters or {}, {}, body)), answer)
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_a_page_that_cannot_be_folded_is_the_engines_own_or_an_error(site, name):
+    options, note = TROUBLES[name]
+    found = ask(site, Answers(site, **note), {"size": 1}, **options)
+    assert found.body["dedup"]["mode"] == "unfolded"
+    assert found.body["dedup"]["mode_reason"]
+    refused = ask(site, Answers(site, ERROR, 400, **note), {"size": 1}, **options)
+    assert (refused.status, refused.body) == (400, ERROR)
+    with pytest.raises(ConfigError):
+        ask(site, Answers(site, **note), {"size": 1}, on_trouble="raise", **options)
+    several = lines({"index": "site"}, {"size": 1}, {"index": "site"}, {"ext": {"dedup": False}})
+    found = ask(site, Answers(site, **note), several, "/_msearch", **options).body["responses"]
+    assert ["dedup" in one for one in found] == [True, False]
+    found = ask(site, Answers(site, ERROR, **note), several, "/_msearch", **options).body["responses"]
+    assert found == [ERROR, ERROR]
+
+
+def test_a_search_that_asks_for_what_is_wrong_is_refused(site):
+    body = {"ext": {"dedup": {"scope": "absent"}}}
+    with pytest.raises(ConfigError, match="absent"):
+        intercept(site, Answers(site), "/site/_search", body)
+    several = lines({"index": "site"}, body, {"index": "site"}, {"size": 1})
+    found = intercept(site, Answers(site), "/_msearch", several).body
+    assert [one.get("status") for one in found["responses"]] == [400, None]
+    assert "absent" in found["responses"][0]["error"]["reason"]
+    assert found["took"] == 3
+
+
+def test_answers_that_are_put_together_are_not_filtered(site):
+    several = lines({"index": "site"}, {"ext": {"dedup": {}}}, {"index": "site"}, {"size": 1})
+    found = intercept(site, Answers(site), "/_msearch", several, filter_path="took").body
+    assert [one.get("status") for one in found["responses"]] == [400, None]
+    assert "filter_path" in json.dumps(found)
+
+
+def test_the_header_of_one_search_goes_before_the_parameters_of_all(site):
+    several = lines({"index": "site", "routing": "own"}, {"size": 1, "ext": {"dedup": {}}})
+    asked = []
+
+    class Routed(Answers):
+        def __call__(self, request):
+            if isinstance(request, Call) and "routing" in repr(request):
+                asked.append(repr(request))
+            return super().__call__(request)
+
+    intercept(site, Routed(site), "/_msearch", several, routing="of-all")
+    assert asked
+    assert all("own" in one and "of-all" not in one for one in asked)
+
+
+def test_a_source_parameter_is_left_to_the_engine(site):
+    for path in ("/site/_search", "/_search"):
+        assert intercept(site, Answers(site), path, None, always=True, source="{}") is None
+
+
+def test_an_index_without_a_recipe_is_told_where_folding_is_asked_for(site):
+    class Bare(Answers):
+        def __call__(self, request):
+            if isinstance(request, Call) and request.method == "all_mappings":
+                return {"site": {}}
+            return super().__call__(request)
+
+    assert intercept(site, Bare(site), "/site/_search", {"size": 1}, always=True) is None
+    found = intercept(site, Bare(site), "/site/_search", {"size": 1, "ext": {"dedup": {}}}).body
+    assert found["dedup"]["mode"]
+    assert len(found["hits"]["hits"]) == 1
