@@ -1,6 +1,8 @@
 """What pages make of documents, texts and parameters: pieces, figures, bounds, and what else there is."""
 
 import re
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -135,12 +137,19 @@ def test_results_of_others_and_of_long_ago_are_not_shown(site, monkeypatch):
     recent, now = Recent(), [0.0]
     monkeypatch.setattr("shinglefold.gateway.pages.shared.monotonic", lambda: now[0])
     one, other = (Shared(site, recent=recent, reader=reader) for reader in ("one", "other"))
-    made = [shared.once("doctor", lambda at=at: at) for at, shared in enumerate((one, other, one, other))]
-    assert made == [0, 1, 0, 1]
+    third = Shared(SimpleNamespace(name="another"), recent=recent, reader="one")
+    shared = (one, other, third) * 2
+    made = [each.once("doctor", lambda at=at: at) for at, each in enumerate(shared)]
+    assert made == [0, 1, 2, 0, 1, 2]
     now[0] = 59.0
     assert one.once("doctor", lambda: "new") == 0
     now[0] = 61.0
     assert one.once("doctor", lambda: "new") == "new"
+    # Only some are kept.
+    for number in range(16):
+        recent.get(number, partial(int, number))
+    assert one.once("doctor", lambda: "newer") == "newer"
+    assert recent.get(15, lambda: "newer") == 15
 
 
 #: A diagnosis of a sound index, what is found besides, and the commands that correct it.
