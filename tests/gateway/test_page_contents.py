@@ -1,6 +1,7 @@
 """What pages make of documents, texts and parameters: pieces, figures, bounds, and what else there is."""
 
 import re
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -103,6 +104,11 @@ def test_titles_and_snippets_of_documents():
     for more, text in (({"format": "html"}, COPY), ({"title": "title"}, "a b c")):
         one = {**hit, "_source": {**hit["_source"], **more}, "highlight": found}
         assert "".join(piece.text for piece in snippet(one, ("title", "body"))) == text
+    pipeline = {"processors": [{"supershingle": {"language": "de", "language_field": "lang"}}]}
+    hit["_source"] = {"lang": "uk"}
+    assert document_json(hit, replace(RECIPE, pipeline=pipeline), "one")["lang"] == "de"
+    del pipeline["processors"][0]["supershingle"]["language"]
+    assert document_json(hit, replace(RECIPE, pipeline=pipeline), "one")["lang"] == "uk"
     assert snippet({"_source": {"title": "title"}}, ("title", "body"))[0].text == ""
 
 
