@@ -151,14 +151,14 @@ def test_steps_close_what_they_opened_if_the_caller_leaves_while_they_run_in_a_t
     assert asked == ["open", "close"][: 3 - times]
 
 
-def _answered(operation, error, *replies, request=None, answer=None):
+def _answered(operation, error, *replies, request=None, answer=None, status=200):
     """What the gateway answers to a request whose steps raise an error."""
     sent = []
 
     async def send(asked, _given):
         sent.append(asked)
         body = {"took": 1, "hits": {"hits": []}} if answer is None else answer
-        return RestResponse(200, body, Reply(200, [], b"{}", body))
+        return RestResponse(status, body, Reply(status, [], b"{}", body))
 
     gateway = SimpleNamespace(
         _send=send, _metrics=SimpleNamespace(failed=lambda _: None, count=lambda *_: None)
@@ -218,6 +218,12 @@ def test_an_error_that_callers_have_to_mend_does_not_say_try_again(error):
         assert (answer.status, len(sent)) == ((200, 1) if search is None else (search, 0))
     # In a bulk that was begun, an error is told by item.
     assert status_of(error) == (503 if write == 500 else write)
+
+
+@pytest.mark.parametrize("refused", [{"error": "x"}, "no JSON", None])
+def test_a_refusal_of_a_search_that_failed_while_it_was_folded_keeps_its_bytes(refused):
+    answer, _ = _answered("search", KeyError("a fault of ours"), answer=refused or "", status=502)
+    assert (answer.status, answer.body) == (502, b"{}")
 
 
 def test_the_engines_own_refusal_goes_before():

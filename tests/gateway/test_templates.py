@@ -35,7 +35,8 @@ class Renders(Script):
         if sent.path == "/_render/template":
             found = {"template_output": self.search} if self.status == 200 else ERROR
             return RestResponse(self.status, found)
-        page = {"took": 1, "hits": {"total": {"value": 0, "relation": "eq"}, "hits": []}}
+        hits = [{"_index": "site", "_id": str(at)} for at in range(3)]
+        page = {"took": 1, "hits": {"total": {"value": 9, "relation": "eq"}, "hits": hits}}
         if "_msearch" in sent.path:
             return RestResponse(200, {"took": 1, "responses": [page] * (sent.body.count(b"\n") // 2)})
         return RestResponse(400, ERROR) if self.status == 400 else RestResponse(200, page)
@@ -91,6 +92,8 @@ def test_a_template_that_is_not_rendered_is_searched_by_unfolded(site, status):
     if status in (401, 403):
         assert "dedup" not in plain
         assert found["dedup"]["mode_reason"] == told
+        # The size in the template is not known.
+        assert found["dedup"]["stopped_by"] == page["dedup"]["stopped_by"] == "page_full"
         assert answer.sent[-1][3] == [{"index": "site"}, TEMPLATE] * 2
     else:
         assert plain == found == {**ERROR, "status": status}

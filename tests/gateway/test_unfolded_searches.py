@@ -96,6 +96,23 @@ def test_a_search_that_asks_for_what_is_wrong_is_refused(site):
     assert found["took"] == 3
 
 
+def test_one_of_several_that_the_engine_refuses_is_answered_by_the_engine(site):
+    refused = {"ext": {"dedup": {}}, "profile": True}
+    several = lines({"index": "site"}, {"ext": {"dedup": {}}}, {"index": "site"}, refused)
+    answer = Answers(site)
+    folded, own = intercept(site, answer, "/_msearch", several).body["responses"]
+    assert [folded["dedup"]["mode"], own["dedup"]["mode"]] == ["window", "unfolded"]
+    assert [json.loads(line) for line in answer.sent[0].body.splitlines()] == [
+        {"index": "site"},
+        {"profile": True},
+    ]
+    found = intercept(site, Answers(site, ERROR), "/_msearch", several).body["responses"]
+    assert [found[0]["status"], found[1]] == [200, ERROR]
+    # Where it refuses all of them, so is the whole.
+    found = intercept(site, Answers(site, PAGE, 429), "/_msearch", several)
+    assert (found.status, "took" in found.body) == (429, True)
+
+
 def test_answers_that_are_put_together_are_not_filtered(site):
     several = lines({"index": "site"}, {"ext": {"dedup": {}}}, {"index": "site"}, {"size": 1})
     found = intercept(site, Answers(site), "/_msearch", several, filter_path="took").body
