@@ -159,6 +159,14 @@ def test_a_search_is_left_alone_by_a_wish_in_its_header(wire, wish):
         assert headers.get("x-shinglefold") == expected
 
 
+def test_a_wish_about_folding_is_not_forwarded(wire):
+    for target in ("/site/_stats", "/site/_search?format=yaml"):
+        ask(wire, "GET", target, b"", FOLD + "true", "x-own: 1")
+        ((_, headers, _),) = wire.sent
+        assert "x-own: 1" in headers
+        assert not any("x-shinglefold" in one for one in headers)
+
+
 def test_searches_in_other_formats_pass(wire):
     body = b"size: 1\next: {dedup: {}}\n"
     for headers in (("content-type: application/yaml",), (JSON, "accept: application/yaml")):

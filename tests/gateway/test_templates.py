@@ -130,6 +130,19 @@ def test_an_ext_in_a_template_that_is_no_object_is_refused_by_the_engine(site, e
     assert answer.sent[-1][1:] == ("/site/_search/template", {}, [TEMPLATE])
 
 
+def test_options_in_a_source_are_found_where_no_index_has_a_recipe(site):
+    class Bare(Renders):
+        def __call__(self, request):
+            if isinstance(request, Call) and request.method == "all_mappings":
+                return {"site": {}}
+            return super().__call__(request)
+
+    for search, renders in (({**SEARCH, "ext": {"dedup": {}}}, True), (SEARCH, False)):
+        answer = Bare(site, search)
+        found = intercept(site, answer, "/site/_search/template", {"source": json.dumps(search)})
+        assert (found is not None, bool(answer.sent)) == (renders, renders)
+
+
 def test_several_templates_are_sent_as_what_they_are(site):
     own = {**SEARCH, "collapse": {"field": "host"}}
 

@@ -151,3 +151,33 @@ def test_an_index_without_a_recipe_is_told_where_folding_is_asked_for(site):
     found = intercept(site, Bare(site), "/site/_search", {"size": 1, "ext": {"dedup": {}}}).body
     assert found["dedup"]["mode"]
     assert len(found["hits"]["hits"]) == 1
+
+
+def test_folding_follows_the_recipe_and_the_tiebreaker(site):
+    """The first caller may not be allowed to read the version, and an index may be set up again."""
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    searches = interceptor._handlers["search"].__self__
+    answer = Answers(site, fields=["body"])
+
+    def folding():
+        interceptor.indices._behind.drop("site", {})
+        return run(searches._folding("site", {}), answer)
+
+    first = folding()
+    assert folding() is first
+    searches._tiebreaker = "_seq_no"
+    second = folding()
+    assert (first.tiebreaker, second.tiebreaker, second.recipe) == (None, "_seq_no", first.recipe)
+    answer.note = {"fields": ["title"]}
+    assert folding().recipe.fields == ("title",)
+
+
+def test_another_process_continues_with_a_cursor(site):
+    body = {"query": {"match_all": {}}, "size": 3}
+    first = intercept(site, Answers(site), "/site/_search", {**body, "ext": {"dedup": {"cursor": True}}}).body
+    options = {"cursor": first["dedup"]["cursor"]}
+    second = intercept(site, Answers(site), "/site/_search", {**body, "ext": {"dedup": options}}).body
+    whole = site.search({**body, "size": 6})["hits"]["hits"]
+    assert [hit["_id"] for page in (first, second) for hit in page["hits"]["hits"]] == [
+        hit["_id"] for hit in whole
+    ]
