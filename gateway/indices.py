@@ -404,13 +404,17 @@ class KnownIndices:
             # Older ones may have been shrunk, or moved into snapshots, under names of their own.
             newest = max(streams, key=lambda index: index.rpartition("-")[2])
             return {newest: found[newest]}, None
-        answer = yield from ask("GET", path_of("_alias", name), headers)
-        aliases = {} if answer.failed else answer.body
-        for index, entry in aliases.items():
-            options = (entry.get("aliases") or {}).get(name, {})
+        for index, options in (yield from alias_options(name, headers)).items():
             if options.get("is_write_index") and index in found:
                 return {index: found[index]}, options.get("index_routing")
         return found, None
+
+
+def alias_options(alias: str, headers: Mapping[str, str]) -> Steps[Mapping[str, JSON]]:
+    """Return the options of an alias by index, such as its routing; none of another name."""
+    answer = yield from ask("GET", path_of("_alias", alias), headers)
+    found = {} if answer.failed else answer.body
+    return {index: (entry.get("aliases") or {}).get(alias, {}) for index, entry in found.items()}
 
 
 def ask(method: str, path: str, headers: Mapping[str, str]) -> Steps[RestResponse]:

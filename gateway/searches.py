@@ -173,7 +173,7 @@ class FoldedSearches:
             path = request.path.removesuffix("/template")
             rendered = replace(request, path=path, body=template.search)
             answer = yield from self.search(operation, rendered)
-            if answer is not None or not template.asked:
+            if answer is not None:
                 return answer
         if not template.asked:
             return None
@@ -200,12 +200,11 @@ class FoldedSearches:
                     if one.template.error is not None:
                         outcomes[place] = one.template.error
                     elif one.template.asked:
-                        outcomes[place] = _Unfolded(one.template.why)
+                        outcomes[place] = one.template.why
                     continue
                 one.body = one.template.search
                 one.index = _index_of_header(operation, one.header, one.body)
-            parameters = {**request.parameters, **one.header}
-            one.wish = yield from self._wish(one.index, one.body, parameters, request.headers)
+            one.wish = yield from self._wish(one.index, one.body, request.parameters, request.headers)
         chosen = [place for place, one in enumerate(searches) if one.wish]
         if not any(one.changes for one in searches) or not ends_with_newline(request.body):
             return None
@@ -229,7 +228,11 @@ class FoldedSearches:
     def _joined(
         self, request: RestRequest, searches: Sequence[_OneSearch], outcomes: Mapping[int, Any]
     ) -> Steps[RestResponse]:
-        """Return the answers in order; the engine answers searches that are not folded."""
+        """Return the answers in order; the engine answers searches that are not folded.
+
+        Args:
+            outcomes: pages, errors, and reasons why the engine's own page is returned.
+        """
         answers: dict[int, JSON] = {}
         plain = RestResponse(200, {})
         if outcomes or len({one.as_template for one in searches}) > 1:
@@ -241,7 +244,7 @@ class FoldedSearches:
                 place
                 for place, one in enumerate(searches)
                 if one.as_template is templates
-                and (outcomes.get(place) is None or isinstance(outcomes[place], _Unfolded | EngineError))
+                and (outcomes.get(place) is None or isinstance(outcomes[place], str | EngineError))
             ]
             if not rest:
                 continue
@@ -262,10 +265,11 @@ class FoldedSearches:
         return replace(plain, status=200, body=joined)
 
     def _one_of_several(self, one: _OneSearch, own: JSON, headers: Mapping[str, str]) -> Steps[Any]:
+        """Return a folded page, None where ``_page`` does, or the reason why it is not folded."""
         try:
             return (yield from self._page(one.index, one.body, {**own, **one.parameters}, headers))
         except _Unfolded as trouble:
-            return trouble
+            return str(trouble)
 
     def _wish(
         self,
@@ -382,8 +386,10 @@ def _render(request: RestRequest, body: JSON) -> Steps[_Template]:
         why = f"the engine does not render the template (status {answer.status})"
         return _Template(bare, asked, why=why, error=error)
     search = found | {name: bare[name] for name in _OF_TEMPLATE if name in bare}
-    if asked and isinstance(own, Mapping):
-        search["ext"] = {**(search.get("ext") or {}), "dedup": own["dedup"]}
+    ext = search.get("ext", {})
+    # The engine refuses another one in its own words.
+    if asked and isinstance(own, Mapping) and isinstance(ext, Mapping):
+        search["ext"] = {**ext, "dedup": own["dedup"]}
     return _Template(bare, asked, search)
 
 

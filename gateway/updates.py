@@ -9,7 +9,7 @@ from typing import Any
 from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.documents import merged
 from shinglefold.errors import EngineError
-from shinglefold.gateway.indices import KnownIndices, SignedIndex, check_document
+from shinglefold.gateway.indices import KnownIndices, SignedIndex, alias_options, check_document
 from shinglefold.gateway.rest import (
     RestRequest,
     Steps,
@@ -160,6 +160,7 @@ def sign_if_switched(
     """Sign documents again if an alias was switched to an index of another recipe; see ``sign_again``."""
     try:
         stored = yield from indices.switched(index, stored_in, request.headers)
+        options = {} if stored is None else (yield from alias_options(index.name, request.headers))
     except Exception as error:
         # The documents are stored, which an error would hide.
         for id_, _ in documents:
@@ -169,7 +170,9 @@ def sign_if_switched(
         return [{} for _ in documents]
     if stored.gated:
         warn(f"{index.name!r} was switched to {stored_in!r}{stored.unchecked}")
-    return (yield from sign_again(stored, documents, request))
+    routing = options.get(stored_in, {}).get("index_routing")
+    routed = [(id_, routing if own is None else own) for id_, own in documents]
+    return (yield from sign_again(stored, routed, request))
 
 
 def _sign_once(

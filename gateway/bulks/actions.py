@@ -8,8 +8,9 @@ from shinglefold.contracts.engine import JSON
 from shinglefold.engines.http.connection import product_of_client
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.gateway.bulks.items import BulkItem
+from shinglefold.gateway.dialects import encoded
 from shinglefold.gateway.interceptor import Interceptor
-from shinglefold.gateway.rest import RestRequest, Steps, read_value, warn, warn_stale, write_value
+from shinglefold.gateway.rest import RestRequest, Steps, read_value, warn, warn_stale
 from shinglefold.ingest.pipeline.steps import METADATA
 
 #: How many actions are signed at once.
@@ -35,13 +36,22 @@ def signed(client: Any, actions: Any, index: str | None = None) -> Any:  # noqa:
     door = getattr(getattr(client, "transport", None), "shinglefold_door", None)
     if door is None:
         raise ConfigError("client: signed takes one that shinglefold.fold returned: signed(fold(client), …)")
+    transport = client.transport
     if product_of_client(door.given) == "opensearch":
         from opensearchpy.helpers import expand_action
+
+        dumps = transport.serializer.dumps
     else:
         from elasticsearch.helpers import expand_action
 
+        dumps = transport.serializers.dumps
+
     def steps(interceptor: Interceptor, block: Sequence[Any]) -> Steps[list[Any]]:
-        expanded: list[Any] = [(one, *expand_action(one)) for one in block]
+        expanded = []
+        for one in block:
+            line, source = expand_action(one)
+            # Clients also write values that JSON lacks, such as dates.
+            expanded.append((one, line, None if source is None else encoded(dumps(source))))
         return _sign(interceptor, expanded, index, door.headers(client))
 
     made: Any = (_awaited if door.awaited else _blocking)(door, client, actions, steps)
@@ -87,7 +97,10 @@ async def _blocks(actions: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[
 
 
 def _sign(
-    interceptor: Interceptor, actions: Sequence[tuple[Any, Any, Any]], index: str | None, headers: JSON
+    interceptor: Interceptor,
+    actions: Sequence[tuple[Any, Any, bytes | None]],
+    index: str | None,
+    headers: JSON,
 ) -> Steps[list[Any]]:
     """Return actions with fingerprints, or errors, without those that the pipeline drops.
 
@@ -99,10 +112,13 @@ def _sign(
         name = metadata.get("_index", index)
         if name is None:
             raise ConfigError(f"an action names no index: signed(…, index=…), or _index in {metadata!r}")
-        lines = [b""] if source is None else [b"", write_value(read_value(source))]
+        lines = [b""] if source is None else [b"", source]
         items.append(BulkItem(verb, metadata, str(name), lines))
     before = [item.lines[-1] for item in items]
     yield from interceptor.bulks.prepare(items, RestRequest("POST", "/_bulk", headers=headers))
+    for item in items:
+        if item.unread:
+            item.refuse("it is not JSON")
     for name in {item.name for item in items if item.gate is not None}:
         warn(f"signed actions are written to {name!r} past its gate, which decides about none of them")
     made = (_outcome(one[0], item, line) for one, item, line in zip(actions, items, before, strict=True))

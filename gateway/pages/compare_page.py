@@ -42,7 +42,7 @@ def compare_json(shared: Shared, given: PageParameters) -> dict[str, Any]:
     indices = {name: given.word(f"index_{name}") for name in ("a", "b")}
     texts = {name: given.text(f"text_{name}") for name in ("a", "b")}
     for kind, both in (("a document", ids), ("a text", texts)):
-        if bool(both["a"]) != bool(both["b"]):
+        if bool(both["a"].strip()) != bool(both["b"].strip()):
             raise ConfigError(f"{kind} is missing: give both, A and B")
     answer = None
     if ids["a"]:

@@ -92,11 +92,12 @@ def passage_pieces(side: Mapping[str, Any]) -> list[Piece]:
 def _until(pieces: Sequence[Piece], most: int) -> Iterator[Piece]:
     """Yield pieces of up to ``most`` characters in all, then an ellipsis if there are more."""
     for piece in pieces:
+        if not piece.text:
+            continue
         if most <= 0:
             yield Piece("…", False)
             return
-        if piece.text:
-            yield piece
+        yield piece
         most -= len(piece.text)
 
 

@@ -87,16 +87,19 @@ class _Comparison:
             places |= {identity(one): (place, False) for one in _members(hit)}
             places[identity(hit)] = (place, True)
         after = [self._result(hit, place) for place, hit in enumerate(shown, start + 1)]
+        groups = dedup["groups_total"]
+        # A full page of few groups may be all that is known of them.
+        more = groups["relation"] != "eq" and dedup["stopped_by"] == "page_full"
         total = self._after["hits"].get("total") or {"value": len(before), "relation": "gte"}
         return {
             "hits": total,
-            "groups": dedup["groups_total"],
+            "groups": groups,
             "folded": sum(one["folded"] for one in after),
             "mode": dedup["mode"],
             "mode_reason": dedup.get("mode_reason") or "",
             "before": [self._before(hit, rank, places) for rank, hit in enumerate(before, start + 1)],
             "after": after,
-            "more": start + len(shown) < dedup["groups_total"]["value"],
+            "more": more or start + len(shown) < groups["value"],
         }
 
     def _document(self, hit: Hit) -> dict[str, Any]:

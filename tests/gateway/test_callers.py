@@ -171,3 +171,34 @@ def test_a_request_id_makes_no_other_caller(site):
         headers = {"Authorization": "one", **{name: str(number) for name in OF_REQUESTS}}
         run(indices.folds("si*", headers), seen)
     assert seen.asked == 1
+
+
+@pytest.mark.filterwarnings("ignore:'site")
+@pytest.mark.parametrize("own", [None, "r"])
+@pytest.mark.parametrize("path", ["/pages/_doc/1", "/pages/_bulk"])
+def test_a_document_behind_a_switched_alias_is_read_by_the_routing_that_the_alias_gives(site, path, own):
+    """Without it the document is not found where it has more than one shard, and its fingerprint stays."""
+    routings = []
+
+    class Switched(Seen):
+        def __call__(self, request):
+            if isinstance(request, Call) and request.arguments == ("site-2",):
+                return {"site-2": with_note(site, fields=["body"])}
+            if isinstance(request, Call) and request.method == "read":
+                routings.append(request.arguments[3])
+                return [None]
+            if isinstance(request, Send) and "_alias" in request.request.path:
+                options = {"index_routing": "r", "search_routing": "r"}
+                return RestResponse(200, {"site-2": {"aliases": {"pages": options}}})
+            if isinstance(request, Send):
+                told = {"_index": "site-2", "_id": "1", "result": "created", "status": 201}
+                several = request.request.path.endswith("_bulk")
+                return RestResponse(200, {"items": [{"index": told}]}) if several else RestResponse(201, told)
+            return super().__call__(request)
+
+    body = b'{"title": "a"}'
+    body = b'{"index": {"_id": "1"}}\n' + body + b"\n" if path.endswith("_bulk") else body
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    parameters = {} if own is None else {"routing": own}
+    run(interceptor.steps(RestRequest("POST", path, parameters, {}, body)), Switched(site, {"site-1": True}))
+    assert routings == [["r"]]

@@ -129,6 +129,29 @@ def test_updates_merge_the_document_of_the_index_that_is_written_to_now(kit, ser
     assert {one["_id"]: one["_version"] for one in answers}.items() <= versions.items()
 
 
+@pytest.mark.parametrize("name", ["a document", "an update", "an upsert", "a bulk", "a bulk with an update"])
+def test_a_routing_of_the_alias_holds_for_the_index_that_it_is_switched_to(kit, server, new_index, name):
+    """Ids alone lead to other shards."""
+    old, new = (new_index(MAPPINGS, {"number_of_shards": 5}) for _ in range(2))
+    alias = f"{new}-alias"
+    shinglefold.setup(server.url, old, text=["title"], languages=[])
+    shinglefold.setup(server.url, new, text=["title", "body"], languages=[], preset="classic")
+    for id_ in ("0", "2"):
+        kit.client.index(index=new, id=id_, body=DOCUMENT, routing="r")
+    kit.plain.indices.put_alias(index=old, name=alias, body={"routing": "r"})
+    kit.client.index(index=alias, id="0", body=DOCUMENT, refresh=True)
+    add = {"add": {"index": new, "alias": alias, "routing": "r"}}
+    kit.plain.indices.update_aliases(body={"actions": [{"remove": {"index": old, "alias": alias}}, add]})
+    answers = write(kit, alias, WRITES[name])
+    assert {one["_index"] for one in answers} == {new}
+    kit.engine.refresh(new)
+    with shinglefold.open(server.url, new) as site:
+        for hit in kit.plain.search(index=new, body={})["hits"]["hits"]:
+            (expected,) = site.sign([without_fingerprint(hit["_source"], FIELD)])
+            left = {key: value for key, value in hit["_source"][FIELD].items() if value is not None}
+            assert (hit["_routing"], left) == ("r", expected[FIELD])
+
+
 def test_vectors_stay_where_a_document_is_written_whole(kit, switched):
     alias, new = switched()
     try:
