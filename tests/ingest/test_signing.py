@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import InputError
 from shinglefold.grouping import Gate, Policy
 from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
-from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
+from shinglefold.maintenance import BackfillOptions, Diagnosis, DoctorOptions, backfill, diagnose
 from shinglefold.model.scheme import Scheme
 
 _PIECES = ["<b>", "</b>", "<config>", "&lt;x&gt;", "&amp;lt;y&amp;gt;", "<script>z</script>", "\n", " "]
@@ -41,6 +42,11 @@ _STEPS = [
     {"lowercase": {"field": "title", "ignore_missing": True}},
     {"set": {"if": "ctx.number == 3", "field": "title", "value": "<i>{{{title}}}</i>"}},
 ]
+
+
+def _is_sound(found: Diagnosis) -> bool:
+    """Return whether nothing is wrong but that no document has text, which may be so here."""
+    return replace(found, empty=0).healthy
 
 
 @pytest.fixture
@@ -93,7 +99,7 @@ def test_no_way_in_changes_a_field_that_is_not_ours(
         for id_, source in stored.items():
             assert "_dedup" in source
             assert bare(source) == given[int(id_)]
-        assert diagnose(engine, index, pipeline, DoctorOptions(workers=1)).healthy
+        assert _is_sound(diagnose(engine, index, pipeline, DoctorOptions(workers=1)))
         engine.delete_index(index)
 
     check()
@@ -109,7 +115,7 @@ def test_what_a_pipeline_of_the_user_stored_is_not_stale(engine, scheme, canonic
         pipeline = Pipeline.from_json({"processors": [*steps, signing]}, scheme, canonicalizer)
         index = f"index-{next(made)}"
         assert index_documents(engine, index, given, pipeline, workers=1).failed == 0
-        assert diagnose(engine, index, pipeline, DoctorOptions(workers=1)).healthy
+        assert _is_sound(diagnose(engine, index, pipeline, DoctorOptions(workers=1)))
         counts = backfill(engine, index, pipeline, BackfillOptions(workers=1)).counts
         assert (counts.unchanged, counts.updated) == (len(given), 0)
         engine.delete_index(index)
