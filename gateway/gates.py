@@ -117,12 +117,12 @@ def _close(gate: Gate, context: Context) -> None:
 
 def unkept(index: SignedIndex, *given: Mapping[str, object]) -> str:
     """Return why a gate does not support a request; "" if it does."""
-    routings = (str(one[name]) for one in given for name in ("routing", "_routing") if name in one)
-    other = next((one for one in routings if index.routing not in (None, one)), None)
-    if other is not None:
+    names = "routing", "_routing"
+    own = next((str(one[name]) for one in given for name in names if one.get(name) is not None), None)
+    if own is not None and index.routing not in (None, own):
         return (
-            f"its routing is {other!r}, and the alias {index.name!r} has the index routing "
-            f"{index.routing!r}: leave its own out"
+            f"its routing is {own!r}, and the alias {index.name!r} has the index routing "
+            f"{index.routing!r}: leave it out"
         )
     asked = ((name, value) for one in given for name, value in one.items() if name not in _KNOWN)
     name = next((name for name, value in asked if (name, value) != ("pipeline", "_none")), None)

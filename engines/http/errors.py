@@ -277,13 +277,16 @@ def is_broken_answer(causes: Sequence[object]) -> bool:
 
 
 def error_type(body: object) -> str:
-    """Return the type of the error in an answer that means most to callers; empty if it has none.
+    """Return the type of the root cause in an answer; empty if it has none.
 
-    It is the root cause's, or that of a cause of it which has a meaning: a server that lost a node while it
-    collected answers names no root cause, and the loss is the cause of a failed phase.
+    A server that loses a node while it collects answers names no root cause; then it is the first in the
+    chain of causes that we know.
     """
     kinds = [str(cause["type"]) for cause in _causes(body) if "type" in cause]
-    return next((kind for kind in kinds if kind in _BY_TYPE or kind in _READ_STATUSES), [*kinds, ""][0])
+    error = body.get("error") if isinstance(body, Mapping) else None
+    if isinstance(error, Mapping) and error.get("root_cause") == []:
+        kinds = [kind for kind in kinds if kind in _BY_TYPE or kind in _READ_STATUSES] or kinds
+    return next(iter(kinds), "")
 
 
 def read_status(item: object) -> int:

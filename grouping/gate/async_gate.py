@@ -110,7 +110,10 @@ class AsyncGate(BaseGate):
         return await self._run(self._group_commit.admit, documents)
 
     async def passages(self, document: Document, like: str) -> list[JSON]:
-        """Return the passages that a document has in common with a stored one; see ``Gate.passages``."""
+        """Return the passages that a document has in common with a stored one; see ``Gate.passages``.
+
+        Where the id is stored under several routings, those of the document that shares most.
+        """
         check_str("like", like)
         await self.refresh()
         answer = await self.engine.search(self.index, self._with_id(like), self.engine.can.newest)

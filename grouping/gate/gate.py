@@ -162,7 +162,8 @@ class BaseGate:
         if self._setup.routing not in (None, str(given)):
             alias, own = self._setup.given_name, self._setup.routing
             raise InputError(
-                f"its _routing is {given!r}, and the alias {alias!r} has the index routing {own!r}"
+                f"its _routing is {given!r}, and the alias {alias!r} has the index routing {own!r}: "
+                "leave it out"
             )
         return str(given)
 
@@ -347,7 +348,7 @@ def accepted_or_raise(verdict: Verdict) -> Verdict:
 
 def given_id(document: Mapping[str, Any]) -> object:
     """Return the id of a document as it was given, None if it has none."""
-    given = document.get("_id", document.get("id"))
+    given = document.get("id") if document.get("_id") is None else document["_id"]
     return None if given == "" else given
 
 

@@ -256,7 +256,10 @@ class GroupCommit:
             await self._store.publish()
 
     async def close(self) -> None:
-        """Wait for running jobs, make accepted documents visible, and delete the gate's intents."""
+        """Wait for running jobs, make accepted documents visible, and delete the gate's intents.
+
+        No document is taken from now on; where it fails, it can be called again.
+        """
         self._closing = True
         while self._jobs:
             await asyncio.gather(*self._jobs, return_exceptions=True)

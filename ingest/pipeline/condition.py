@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 from shinglefold.contracts.engine import Document
 from shinglefold.documents import json_type
 from shinglefold.errors import ConfigError, ProcessorError
+from shinglefold.ingest.processors.context import has_value
 
 _Node = Callable[[Document], Any]
 _TOKEN = re.compile(
@@ -43,13 +44,8 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _equal(one: object, other: object) -> bool:
-    # In Python 1 == True; on the servers these differ.
-    return isinstance(one, bool) == isinstance(other, bool) and one == other
-
-
 def _contains(owner: str | list[Any], wanted: Any) -> bool:  # noqa: ANN401 - JSON
-    return wanted in owner if isinstance(owner, str) else any(_equal(one, wanted) for one in owner)
+    return wanted in owner if isinstance(owner, str) else has_value(owner, wanted)
 
 
 #: Methods by name: types of the owner, number of arguments, implementation.
@@ -193,7 +189,7 @@ class _Parser:
         other = self._value()
         if sign in _COMPARE:
             return self._order(one, other, sign)
-        return lambda doc: _equal(one(doc), other(doc)) == (sign == "==")
+        return lambda doc: has_value([one(doc)], other(doc)) == (sign == "==")
 
     def _instance(self, node: _Node) -> _Node:
         at = self._peek()[2]

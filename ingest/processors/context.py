@@ -1,7 +1,7 @@
 """Base classes of processors, their options, and the tools that all processors of a pipeline share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -176,3 +176,16 @@ class FieldProcessor(DocumentProcessor):
         self.field = options.text("field")
         self.target = options.text("target_field", self.field)
         self.ignore_missing = options.flag("ignore_missing", False)
+
+
+def has_value(values: Iterable[object], wanted: object) -> bool:
+    """Return whether a value is among JSON values; true is not 1, unlike in Python, as on the servers."""
+    return any(_equal(one, wanted) for one in values)
+
+
+def _equal(one: object, other: object) -> bool:
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_equal(value, other[name]) for name, value in one.items())
+    return isinstance(one, bool) == isinstance(other, bool) and one == other

@@ -7,7 +7,13 @@ from typing import Any, ClassVar
 from shinglefold.contracts.engine import Document
 from shinglefold.documents import MISSING, get, put, render, without_path
 from shinglefold.errors import ConfigError, ProcessorError
-from shinglefold.ingest.processors.context import DocumentProcessor, Options, ProcessorResult, Tools
+from shinglefold.ingest.processors.context import (
+    DocumentProcessor,
+    Options,
+    ProcessorResult,
+    Tools,
+    has_value,
+)
 
 
 class Set(DocumentProcessor):
@@ -78,7 +84,7 @@ class Append(DocumentProcessor):
         there = [] if found is MISSING or found is None else found if isinstance(found, list) else [found]
         added = _rendered(self.value, document)
         for value in added if isinstance(added, list) else [added]:
-            if self.allow_duplicates or value not in there:
+            if self.allow_duplicates or not has_value(there, value):
                 there = [*there, value]
         return put(document, field, there)
 

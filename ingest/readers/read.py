@@ -67,7 +67,7 @@ _COMPRESSED = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz")
 #: What other files begin with that may be valid UTF-8: at which byte, and their kind.
 _NO_TEXTS = {(0, b"%PDF-"): "PDF", (0, b"{\\rtf"): "RTF", (257, b"ustar"): "a tar archive"}
 _SEPARATORS = ",;\t|"
-#: What column names never have: text in UTF-16 that is read as another encoding has it.
+#: Every second character of text in UTF-16 that is read as another encoding.
 _CONTROL = re.compile("[\0-\b\x0e-\x1f]")
 _QUOTED = re.compile(r'"[^"]*"')
 #: Values that are not column names: numbers, dates, URLs, e-mail addresses, running text.
@@ -235,7 +235,7 @@ def _read_file(file: str, name: str, options: ReadOptions, fraction: float) -> R
         with open_source(file) as source:
             raw = _whole(source, options)
     except InputError as error:
-        is_broken = os.path.islink(file) and error.__cause__
+        is_broken = os.path.islink(file) and not os.path.exists(file)
         raw = f"cannot be read: {'a broken link' if is_broken else reason_of(error.__cause__ or error)}"
     html_page = not name.lower().removesuffix(".gz").endswith(TEXT)
     return _record(raw, name, file, html_page=html_page, options=options, fraction=fraction)
@@ -317,9 +317,9 @@ class _Text:
             self.row.append(text)
             yield text + "\n"
 
-    def skip_blank(self, stream: Iterator[str]) -> str:
-        """Return the next line that has more than separators, "" at the end; no earlier line is kept."""
-        while (line := next(stream, "")) and not self.broken and not line.strip(_SEPARATORS + " \r\n"):
+    def skip_blank(self, stream: Iterator[str], blank: str) -> str:
+        """Return the next line with other characters than ``blank``, "" at the end; none before is kept."""
+        while (line := next(stream, "")) and not self.broken and not line.strip(blank):
             self.take()
         return line
 
@@ -341,11 +341,13 @@ def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
     csv.field_size_limit(max(csv.field_size_limit(), options.max_bytes))
     text = _Text(source, options)
     stream = iter(text)
-    first = text.skip_blank(stream)
+    # A header that was announced may name no column.
+    blank = " \r\n" if options.header else f"{_SEPARATORS} \r\n"
+    first = text.skip_blank(stream, blank)
     separator = _separator(first, source.name)
     if match := _SEPARATOR_LINE.fullmatch(first.strip("\r\n ")):
         text.take()
-        separator, first = match[1], text.skip_blank(stream)
+        separator, first = match[1], text.skip_blank(stream, blank)
     start = text.number
     # Strict: an unclosed quote would silently swallow all following rows.
     rows = csv.reader(chain([first] if first else [], stream), delimiter=separator, strict=True)
@@ -379,11 +381,9 @@ def read_csv(source: InputSource, options: ReadOptions) -> Iterator[Record]:
 
 def _separator(header: str, name: str) -> str:
     bare = _QUOTED.sub("", header)
-    commonest = max(_SEPARATORS, key=bare.count)
     # The name of a column may have a comma in it, but no tab.
     is_tsv = name.lower().removesuffix(".gz").endswith(".tsv")
-    has_tabs = "\t" in bare and (is_tsv or bare.count("\t") == bare.count(commonest))
-    return "\t" if has_tabs else commonest
+    return "\t" if is_tsv and "\t" in bare else max(_SEPARATORS, key=bare.count)
 
 
 def _next_row(rows: Iterator[list[str]]) -> tuple[list[str] | None, str]:
@@ -411,7 +411,7 @@ def _header_again(row: Sequence[str], header: Sequence[str], options: ReadOption
 
 def _header_error(row: Sequence[str], header: Sequence[str], options: ReadOptions) -> str:
     id_field = options.id_field
-    if found := next(filter(_CONTROL.search, row), None):
+    if found := next((one for one in row if one and 4 * len(_CONTROL.findall(one)) > len(one)), None):
         return f"{found[:80]!r} has control characters: say the --encoding, such as utf-16"
     if options.header is None and (found := next(filter(_DATA.search, header), None)):
         return (

@@ -19,10 +19,6 @@ _DEEPEST = 100
 #: No stream can be asked for more.
 _MOST_BYTES = 2**62
 _METADATA = ("_id", "_routing")
-#: What search hits and answers of ``GET`` have beside their source, besides names that begin with ``_``.
-_OF_HITS = frozenset(
-    {"sort", "fields", "highlight", "inner_hits", "matched_queries", "ignored_field_values", "found"}
-)
 _CONTAINERS = (dict, list)
 _HARMLESS = frozenset((str, int, bool, type(None)))
 #: The action lines of a bulk request, and their parameters.
@@ -101,8 +97,8 @@ def to_document(value: object, id_field: str = "") -> Document:
 
     Raises:
         InputError: it is an action line of a bulk request, or not an object; it is nested too deeply, or has
-            a number that JSON lacks, or fields beside a ``_source``; ``id_field`` is missing, or the id is
-            neither text nor a whole number.
+            a number that JSON lacks; it has fields beside ``_source`` and is no hit; ``id_field`` is missing,
+            or the id is neither text nor a whole number.
     """
     if type(value) is not dict and not isinstance(value, Mapping):
         raise InputError(f"expected a JSON object, found {json_type(value)}")
@@ -113,11 +109,13 @@ def to_document(value: object, id_field: str = "") -> Document:
             "id in a field"
         )
     if "_source" in fields and isinstance(fields["_source"], Mapping):
-        others = (name for name in map(str, fields) if not name.startswith("_") and name not in _OF_HITS)
-        if lost := next(others, ""):
+        is_hit = "_id" in fields or "_index" in fields
+        if "routing" in fields and "_routing" not in fields:
+            raise InputError("a [routing] is beside [_source], where hits have [_routing]: name it so")
+        if not is_hit and (lost := next((one for one in map(str, fields) if not one.startswith("_")), "")):
             raise InputError(
-                f"the field {lost[:80]!r} stands beside [_source], and no search hit has it: "
-                "put it into [_source], or give [_source] another name"
+                f"the field {lost[:80]!r} is beside [_source], and there is no [_id] as in a search hit: "
+                "put the field into [_source], or give [_source] another name"
             )
         fields = {**fields["_source"], **{name: fields[name] for name in _METADATA if name in fields}}
     _check(fields)

@@ -50,6 +50,11 @@ def test_an_id_that_is_no_text_and_no_whole_number_is_an_error(engine, pipeline,
     assert _ids(engine) == ["7"]
 
 
+def test_a_document_whose_metadata_has_no_id_has_that_of_its_field(engine, pipeline, text):
+    with _gate(engine, pipeline) as gate:
+        assert gate.add({"_id": None, "id": "a1", "body": text("a")}).id == "a1"
+
+
 def test_a_run_names_documents_by_their_own_ids_or_else_by_their_lines(engine, pipeline, text):
     given = [{"id": "own", "body": text("a")}, {"id": "copy", "body": text("a")}, {"body": text("a")}]
     run = BulkRun()

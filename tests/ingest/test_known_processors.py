@@ -33,6 +33,7 @@ Make = Callable[..., Pipeline]
             {"t": ["a", "7", "b"], "n": 7},
         ),
         ({"append": {"field": "t", "value": "a", "allow_duplicates": False}}, {"t": ["a"]}, {"t": ["a"]}),
+        ({"append": {"field": "t", "value": True, "allow_duplicates": False}}, {"t": [1]}, {"t": [1, True]}),
         ({"split": {"field": "t", "separator": "[,;] *"}}, {"t": "a, b;c;;"}, {"t": ["a", "b", "c"]}),
         (
             {"split": {"field": "t", "separator": ";", "preserve_trailing": True}},

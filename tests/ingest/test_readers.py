@@ -129,17 +129,14 @@ def test_documents_may_all_be_declared_to_be_html(tmp_path: Path):
 
 
 def test_fields_beside_a_source_are_not_lost(tmp_path: Path):
-    line = '{"_id": "1", "title": "Мост", "_source": {"name": "crawler"}}'
-    (record,) = read_all(write(tmp_path / "x.jsonl", line))
-    assert record.document is None
-    assert record.reason.startswith("the field 'title' stands beside [_source]")
-    # Hits have these; and a text named so is a field like others.
-    hit = {"_id": "1", "sort": [1], "fields": {}, "highlight": {}, "inner_hits": {}, "matched_queries": []}
-    for line in (
-        hit | {"ignored_field_values": {}, "_source": {"a": 1}},
-        {"found": True, "_source": {"a": 1}},
-    ):
+    crawled = {"title": "Мост", "_source": {"name": "crawler"}}
+    helper = {"_id": "1", "routing": "here", "_source": {"a": 1}}
+    for line, reason in ((crawled, "the field 'title' is beside"), (helper, "a [routing] is beside")):
         (record,) = read_all(write(tmp_path / "x.jsonl", json.dumps(line)))
+        assert (record.document, record.reason.startswith(reason)) == (None, True)
+    # What answers have beside the source of a hit is not the document's.
+    for line in ({"_id": "1", "resemblance": 0.9, "sort": [1]}, {"_index": "i", "found": True}):
+        (record,) = read_all(write(tmp_path / "x.jsonl", json.dumps({**line, "_source": {"a": 1}})))
         assert record.document["a"] == 1
     (record,) = read_all(write(tmp_path / "x.jsonl", '{"title": "Мост", "_source": "crawler"}'))
     assert record.document == {"title": "Мост", "_source": "crawler"}

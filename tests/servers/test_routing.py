@@ -183,7 +183,7 @@ def test_a_folded_client_keeps_the_routing_of_an_alias_of_several_indices(
         (item,) = client.bulk(index=alias, body=[{"create": {"_id": "page-2"}}, like])["items"]
         assert item["create"]["status"] == (409 if gate == "refuse" else 201)
         if gate == "refuse":
-            client.index(index=alias, id="page-2", body=fourth)
+            client.bulk(index=alias, body=[{"index": {"_id": "page-2", "routing": None}}, fourth])
     engine.refresh(index)
     stored = routed(engine, index)
     assert stored.keys() == {(f"page-{at}", "here") for at in range(3)}
