@@ -379,3 +379,20 @@ class _Mirror:
 def _writable(files: Path) -> bool:
     lock = files / _LOCK
     return os.access(files, os.W_OK | os.X_OK) and (not lock.exists() or os.access(lock, os.R_OK | os.W_OK))
+
+
+def _close_inherited_lock() -> None:
+    """Close tantivy's lock that another thread held when this process was forked.
+
+    That thread is not in this process, so the lock would be held, and the parent would wait, until it ends.
+    """
+    # Where there is no /proc, nothing tells what a descriptor is of.
+    with suppress(OSError):
+        for name in os.listdir("/proc/self/fd"):
+            with suppress(OSError):
+                if "/.tantivy-meta.lock" in os.readlink(f"/proc/self/fd/{name}"):
+                    os.close(int(name))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_inherited_lock)
