@@ -55,7 +55,7 @@ def test_a_search_that_wants_no_folding_is_sent_without_saying_so(site, name, al
         assert [(one.body, one.parameters) for one in answer.sent] == [(sent, {"preference": "x"})]
 
 
-#: Searches whose folding fails, and is asked for by whoever made the client.
+#: Searches that can't be folded; the client asks to fold each search.
 TROUBLES = {
     "a scope that is no field": ({"dedup": {"scope": "absent"}}, {}),
     "a seal without its key": ({}, {"sealed": "x"}),

@@ -6,19 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.record_sources import read_all, write
 
 from shinglefold.ingest import read
-from shinglefold.ingest.readers.record import ReadOptions, Record
-
-
-def write(path: Path, content: bytes | str) -> Path:
-    data = content.encode() if isinstance(content, str) else content
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-    return path
-
-
-def read_all(path: Path, **options: Any) -> list[Record]:
-    return list(read(path, ReadOptions(**options)))
+from shinglefold.ingest.readers.record import ReadOptions
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])

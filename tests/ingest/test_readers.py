@@ -11,20 +11,11 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from support.record_sources import read_all, write
 
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.ingest import read
-from shinglefold.ingest.readers.record import ReadOptions, Record
-
-
-def write(path: Path, content: bytes | str) -> Path:
-    data = content.encode() if isinstance(content, str) else content
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-    return path
-
-
-def read_all(path: Path, **options: Any) -> list[Record]:
-    return list(read(path, ReadOptions(**options)))
+from shinglefold.ingest.readers.record import ReadOptions
 
 
 @pytest.mark.parametrize("name", ["pages.jsonl", "pages.jsonl.gz", "pages.ndjson", "pages.JSON"])
