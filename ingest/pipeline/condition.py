@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from shinglefold.contracts.engine import Document
 from shinglefold.documents import json_type
 from shinglefold.errors import ConfigError, ProcessorError
-from shinglefold.ingest.processors.context import has_value
+from shinglefold.ingest.processors.context import equal_values, has_value
 
 _Node = Callable[[Document], Any]
 _TOKEN = re.compile(
@@ -189,7 +189,7 @@ class _Parser:
         other = self._value()
         if sign in _COMPARE:
             return self._order(one, other, sign)
-        return lambda doc: has_value([one(doc)], other(doc)) == (sign == "==")
+        return lambda doc: equal_values(one(doc), other(doc)) == (sign == "==")
 
     def _instance(self, node: _Node) -> _Node:
         at = self._peek()[2]

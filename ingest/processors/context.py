@@ -179,13 +179,16 @@ class FieldProcessor(DocumentProcessor):
 
 
 def has_value(values: Iterable[object], wanted: object) -> bool:
-    """Return whether a value is among JSON values; true is not 1, unlike in Python, as on the servers."""
-    return any(_equal(one, wanted) for one in values)
+    """Return whether a value is among JSON values; see ``equal_values``."""
+    return any(equal_values(one, wanted) for one in values)
 
 
-def _equal(one: object, other: object) -> bool:
+def equal_values(one: object, other: object) -> bool:
+    """Return whether two JSON values are equal; true is not 1, unlike in Python, as on the servers."""
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_equal, one, other))
+        return len(one) == len(other) and all(map(equal_values, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_equal(value, other[name]) for name, value in one.items())
+        return one.keys() == other.keys() and all(
+            equal_values(value, other[name]) for name, value in one.items()
+        )
     return isinstance(one, bool) == isinstance(other, bool) and one == other
