@@ -172,12 +172,8 @@ class Diagnosis:
 
     @property
     def misread(self) -> bool:
-        """Whether documents have their text in other fields than those of the pipeline.
-
-        No document has text in these, or most have a title alone.
-        """
-        elsewhere = bool(self.text_in) and self.textless
-        return elsewhere or bool(self.unread and 2 * self.titles_alone > self.documents)
+        """Whether no document has text in the fields of the pipeline, or most have a title alone there."""
+        return self.textless or bool(self.unread and 2 * self.titles_alone > self.documents)
 
     @property
     def textless(self) -> bool:
@@ -187,7 +183,7 @@ class Diagnosis:
     @property
     def healthy(self) -> bool:
         """Whether nothing needs repair."""
-        if self.mapping or self.obstacles or self.misread or self.textless or self.ungrouped:
+        if self.mapping or self.obstacles or self.misread or self.ungrouped:
             return False
         return all(name in _HEALTHY or not n for name, n in self.findings.items())
 

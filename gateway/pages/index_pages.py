@@ -124,7 +124,7 @@ def _recipe(index: FoldedIndex) -> dict[str, Any]:
 
 def _remedies(name: str, found: Diagnosis) -> str:
     """Return the commands that correct the findings; "" if there are none, or commands would not help."""
-    other_fields = found.misread or found.textless or found.findings.get("textless")
+    other_fields = found.misread or found.findings.get("textless")
     if found.healthy or found.obstacles or other_fields:
         return ""
     commands = [suggest("setup", name)] if found.mapping else []

@@ -120,7 +120,7 @@ def _lines(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[str]:
         lines.append(f"  {found.ungrouped:,} have no number of a group, though the index numbers its groups")
     if found.titles_alone:
         lines.append(f"  {found.titles_alone:,} have a fingerprint of titles alone")
-    if found.textless or (found.misread and not found.titles_alone):
+    if found.textless:
         lines.append("  none has text in the fields the pipeline reads, so that nothing folds")
     lines += [f"  of scheme {scheme}: {count:,}" for scheme, count in found.schemes.items()]
     # Only messages are completed, not the lines above: an id in them may look like a command.
@@ -143,7 +143,7 @@ def _remedies(found: "Diagnosis", target: "Target", recipe: "Recipe") -> list[st
     if found.obstacles:
         return []
     flags = {"preset": target.preset, "pipeline": target.pipeline}
-    other_fields = found.misread or found.textless or found.findings.get("textless")
+    other_fields = found.misread or found.findings.get("textless")
     commands = []
     if found.mapping:
         commands.append(target.command("setup", **flags))
@@ -186,7 +186,7 @@ def _other_fields_remedy(found: "Diagnosis", target: "Target", recipe: "Recipe")
     problem = f"the pipeline reads {', '.join(recipe.fields)}"
     if found.findings.get("textless"):
         problem += ", and the fingerprints are of other texts"
-    texts = found.unread if found.titles_alone else found.text_in
+    texts = found.unread if found.titles_alone or not found.text_in else found.text_in
     other = tuple(name for name in texts if name not in recipe.fields)
     if found.textless and not (other or found.findings.get("textless")):
         return f"{problem}; to name the fields to compare: {target.take_text_from(['FIELD'])}"
