@@ -204,7 +204,6 @@ class FoldedIndex:
         return explain_pair(
             hits,
             self.scheme,
-            self.canonicalizer,
             self.recipe.field,
             self.recipe.fields,
             seal=self.seal,
@@ -252,7 +251,6 @@ class FoldedIndex:
             ConfigError: an argument is not valid.
         """
         from shinglefold.grouping.numbering import Numbering
-        from shinglefold.grouping.rules import Rules
 
         check_documents(documents)
         # The number of documents tells the pipeline how much text to expect.
@@ -260,10 +258,7 @@ class FoldedIndex:
         watch = text_watch(self.pipeline, self.recipe, documents if sized else ())
         numbering = None
         if self.recipe.groups:
-            tools = self.pipeline.tools
-            numbering = Numbering(
-                self.engine, self.name, self.recipe, tools.seal, Rules(), tools.canonicalizer
-            )
+            numbering = Numbering(self.engine, self.name, self.recipe, self.seal)
         try:
             summary = index_documents(
                 self.engine,
@@ -337,7 +332,7 @@ class FoldedIndex:
         self._watch.check()
         least = self.options.similarity
         options = RegroupOptions() if least is None else RegroupOptions(**thresholds(least))
-        return find_groups(self.engine, self.name, options, seal=self.seal, canonicalizer=self.canonicalizer)
+        return find_groups(self.engine, self.name, options, seal=self.seal)
 
     def backfill(
         self,
@@ -397,7 +392,7 @@ class FoldedIndex:
     @property
     def canonicalizer(self) -> Canonicalizer:
         """The canonicalizer of the index."""
-        return self.pipeline.tools.canonicalizer
+        return Canonicalizer.of(self.scheme)
 
     @property
     def gate(self) -> "Gate":
@@ -443,7 +438,7 @@ class FoldedIndex:
 
     @cached_property
     def _matches(self) -> MatchSearch:
-        return MatchSearch(self.engine, self.canonicalizer, seal=self.seal)
+        return MatchSearch(self.engine, seal=self.seal)
 
     @cached_property
     def _fold(self) -> FoldOptions | None:

@@ -126,27 +126,22 @@ def with_languages(
     )
 
 
-def _searched(scheme: Scheme) -> list[LanguageRef]:
-    return [
+def _searched(scheme: Scheme) -> tuple[LanguageRef, ...]:
+    return tuple(
         replace(ref, options=CanonOptions(mode=ref.options.mode, drop_function_words=False))
         for ref in scheme.languages
-    ]
+    )
 
 
-def search_canonicalizer(scheme: Scheme, known: "Canonicalizer | None" = None) -> "Canonicalizer":
+def search_canonicalizer(scheme: Scheme) -> "Canonicalizer":
     """Return the canonicalizer whose words an embedded index is searched by.
 
     It keeps the lemmas of the scheme and drops no function words, so that phrases are found as written.
-
-    Args:
-        known: the canonicalizer of the fingerprints. It is returned if its words are the same, because a
-            second one would look up every form again.
     """
     # Imported here: what only reads a recipe analyses no text.
     from shinglefold.canon import Canonicalizer
 
-    searched = _searched(scheme)
-    return known if known is not None and known.references == tuple(searched) else Canonicalizer(searched)
+    return Canonicalizer.of(replace(scheme, languages=_searched(scheme)))
 
 
 class MissingWords:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter
 from shinglefold.ingest.fingerprinter import FingerprintArrays
@@ -98,7 +97,7 @@ def compare(
     scheme = _scheme(similarity, languages)
     check_texts([a, b])
     facts = _never_differ(never_differ).facts([a, b], [{}, {}])
-    return compare_texts((a, b), ("a", "b"), (None, None), scheme, Canonicalizer.of(scheme), facts)
+    return compare_texts((a, b), ("a", "b"), (None, None), scheme, facts)
 
 
 def _fingerprints(

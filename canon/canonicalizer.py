@@ -89,23 +89,23 @@ class Canonicalizer:
         self._joins = lru_cache(maxsize=1 << 14)(self._router.joins)
 
     @classmethod
-    def of(cls, scheme: Scheme, capacity: int = 1 << 20) -> "Canonicalizer":
-        """Return the canonicalizer of a scheme.
+    def of(cls, scheme: Scheme) -> "Canonicalizer":
+        """Return the canonicalizer of a scheme, which all of this process share: each learns from the others.
 
         Raises:
             ConfigError: it is not a scheme.
         """
-        return cls(checked_scheme(scheme).languages, capacity)
+        return _shared(checked_scheme(scheme).languages)
 
     @classmethod
     def as_written(cls, scheme: Scheme) -> "Canonicalizer":
-        """Return a canonicalizer in a scheme's languages whose tokens are the words as written.
+        """Return the shared canonicalizer in a scheme's languages whose tokens are the words as written.
 
         It still folds case, homoglyphs and variants of letters. Texts are compared by these tokens: two forms
         of a word are two words.
         """
         written = CanonOptions("surface")
-        return cls(replace(reference, options=written) for reference in scheme.languages)
+        return _shared(tuple(replace(reference, options=written) for reference in scheme.languages))
 
     def in_each_language(self, capacity: int = 1 << 14) -> "list[Canonicalizer]":
         """Return a canonicalizer for each language that shares a script, without the others of the script."""
@@ -410,6 +410,6 @@ class Canonicalizer:
         return tuple(codes[winners].tolist())
 
 
-def check_canonicalizer(given: object) -> None:
-    """Raise ``ConfigError`` unless a value is a canonicalizer or None."""
-    check_type("canonicalizer", given, Canonicalizer, "Canonicalizer.of(scheme), or None", optional=True)
+@lru_cache(maxsize=8)
+def _shared(languages: tuple[LanguageRef, ...]) -> Canonicalizer:
+    return Canonicalizer(languages)

@@ -7,7 +7,6 @@ from functools import cached_property
 from time import monotonic
 from typing import Any, NamedTuple
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.documents import with_id
 from shinglefold.errors import InputError
@@ -74,7 +73,6 @@ class Numbering:
         index: an index, or one that is still to be created.
         rules: when documents match. Options that are None follow the recipe; the others are noted in it, so
             that later runs agree.
-        canonicalizer: a canonicalizer of the index's scheme, to compare texts; None makes one.
 
     Attributes:
         marker: shows whether another run numbered the index at the same time.
@@ -88,7 +86,6 @@ class Numbering:
     recipe: Recipe
     seal: Seal | None = None
     rules: Rules = field(default_factory=Rules)
-    canonicalizer: Canonicalizer | None = None
     marker: ConcurrentRunMarker = field(init=False)
     #: Batches that searches may not see yet; ``_recent`` has their leaders in the same order.
     _batches: list[_NumberedBatch] = field(default_factory=list)
@@ -114,7 +111,7 @@ class Numbering:
     @cached_property
     def _model(self) -> SimilarityModel:
         values = Values.of_all(self.engine, self.index, self.rules.scope)
-        return similarity_model(self.recipe, self.rules, self.seal, values, self.canonicalizer)
+        return similarity_model(self.recipe, self.rules, self.seal, values)
 
     @cached_property
     def _lookup(self) -> CandidateLookup:

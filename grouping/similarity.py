@@ -6,7 +6,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import InputError
 from shinglefold.grouping.field_values import Values
@@ -318,7 +317,6 @@ class SimilarityModel:
 def text_stage(
     recipe: Recipe,
     rules: Rules,
-    canonicalizer: Canonicalizer | None = None,
     *,
     wanted: bool = True,
     mappings: Mapping[str, Any] | None = None,
@@ -326,13 +324,12 @@ def text_stage(
     """Return the stage in which the texts of an index decide.
 
     Args:
-        canonicalizer: a canonicalizer of the index's scheme; None makes one when a text is first read.
         wanted: whether a missing dictionary is an error; else signatures decide.
         mappings: those of the index, which tell how fingerprints were made.
     """
     scheme = rules.apply_to(recipe.scheme)
     several = () if mappings is None else (mappings,)
-    return TextStages(canonicalizer).stage(scheme, recipe.fields or TEXTS, wanted=wanted, mappings=several)
+    return TextStages().stage(scheme, recipe.fields or TEXTS, wanted=wanted, mappings=several)
 
 
 def similarity_model(
@@ -340,10 +337,9 @@ def similarity_model(
     rules: Rules,
     seal: Seal | None,
     values: Values | None,
-    canonicalizer: Canonicalizer | None = None,
     *,
     mappings: Mapping[str, Any] | None = None,
 ) -> SimilarityModel:
     """Return the model of an index by its recipe and rules; see ``text_stage`` for the options."""
-    stage = text_stage(recipe, rules, canonicalizer, mappings=mappings)
+    stage = text_stage(recipe, rules, mappings=mappings)
     return SimilarityModel(recipe.scheme, recipe.field, rules, seal, stage, values=values)

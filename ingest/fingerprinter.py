@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.canon.canonicalizer import check_canonicalizer
 from shinglefold.canon.segmentation import LONG, Cuttable
 from shinglefold.documents import TEXT_BUDGET, blocks
 from shinglefold.errors import ConfigError
 from shinglefold.model.scheme import Scheme, checked_scheme
 from shinglefold.model.values import FACTS_MARK, Bytes, Fingerprint, Int64s, TokenBatch, Uint64s
-from shinglefold.options.validation import check_texts
+from shinglefold.options.validation import check_texts, check_type
 from shinglefold.sketch.all_pairs import Pairs, find_leaders, find_pairs
 from shinglefold.sketch.minhash import letters
 from shinglefold.sketch.sketcher import Sketcher, Sketches, token_digests
@@ -122,7 +121,9 @@ class Fingerprinter:
         self, scheme: Scheme, canonicalizer: Canonicalizer | None = None, meter: Meter | None = None
     ) -> None:
         self.scheme = checked_scheme(scheme)
-        check_canonicalizer(canonicalizer)
+        check_type(
+            "canonicalizer", canonicalizer, Canonicalizer, "Canonicalizer.of(scheme), or None", optional=True
+        )
         self.canonicalizer = Canonicalizer.of(scheme) if canonicalizer is None else canonicalizer
         self.meter = Meter() if meter is None else meter
         self.sketcher = Sketcher(scheme.sketch)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import chain, combinations, permutations
 from typing import Any, NamedTuple
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import ConfigError, InputError, shorten
 from shinglefold.ingest.field_statistics import string_fields
@@ -162,8 +161,7 @@ def _best(
     field: str,
 ) -> RecoveredRecipe:
     """Return the recipe of the first pipeline that gives most of the fingerprints."""
-    canonicalizer = Canonicalizer.of(scheme)
-    pipelines = [Pipeline.from_json(one, scheme, canonicalizer, seal=seal) for one in definitions]
+    pipelines = [Pipeline.from_json(one, scheme, seal=seal) for one in definitions]
     for some in (signed[:_FEW], signed):
         counts = [_matched(some, one, field) for one in pipelines]
         pipelines = [one for one, count in zip(pipelines, counts, strict=True) if count == max(counts)]

@@ -81,12 +81,11 @@ def _rounded(value: Any) -> Any:  # noqa: ANN401 - JSON
     return round(value, 4) if isinstance(value, float) else value
 
 
-def compare_texts(  # noqa: PLR0917 - of two texts
+def compare_texts(
     texts: tuple[str, str],
     names: tuple[str, str],
     languages: tuple[str | None, str | None],
     scheme: Scheme,
-    canonicalizer: Canonicalizer,
     facts: Sequence[str] | None = None,
 ) -> Comparison:
     """Compare two texts.
@@ -95,7 +94,8 @@ def compare_texts(  # noqa: PLR0917 - of two texts
         languages: the declared languages; None chooses the language word by word.
         facts: what must not differ, from ``NeverDiffer.facts``; None for nothing.
     """
-    fingerprinter = Fingerprinter(scheme, canonicalizer)
+    fingerprinter = Fingerprinter(scheme)
+    canonicalizer = fingerprinter.canonicalizer
     prints = fingerprinter.fingerprint_arrays(texts, languages, facts)
     words = fingerprinter.written(texts, languages) if prints.texts is None else prints.texts.written
     batch = canonicalizer.hash_batch(texts, languages)

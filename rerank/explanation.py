@@ -35,7 +35,6 @@ from shinglefold.sketch.b_bit_minhash import agreement_rows, estimate, length_ra
 from shinglefold.sketch.verification import DecidedBy
 
 if TYPE_CHECKING:
-    from shinglefold.canon import Canonicalizer
     from shinglefold.passages.alignment import Passage, Span
     from shinglefold.rerank.fold.text_verification import TextStage
 
@@ -238,7 +237,6 @@ class PairExplanation(NamedTuple):
 def explain_pair(
     hits: tuple[Hit, Hit],
     scheme: Scheme,
-    canonicalizer: "Canonicalizer",
     field: str,
     texts: Sequence[str],
     *,
@@ -261,6 +259,7 @@ def explain_pair(
         InputError: one of them has no fingerprint, or one without that seal.
         SchemeMismatch: one has a fingerprint of another scheme.
     """
+    from shinglefold.canon import Canonicalizer
     from shinglefold.passages.alignment import find_passages
     from shinglefold.rerank.fold.text_verification import TextStages
 
@@ -268,11 +267,12 @@ def explain_pair(
     several, languages = list(mappings.values()), languages_of(mappings, field)
 
     def tokens(hit: Hit, text: str) -> PlacedTokens:
-        return canonicalizer.placed(text, hit_language(scheme, hit, hit["_source"], languages))
+        return Canonicalizer.of(scheme).placed(text, hit_language(scheme, hit, hit["_source"], languages))
 
     one, other = (joined_texts(hit["_source"], texts) for hit in hits)
     sides = tokens(hits[0], one), tokens(hits[1], other)
-    stage = TextStages(canonicalizer).stage(scheme, tuple(texts), wanted=False)
+    stages = TextStages()
+    stage = stages.stage(scheme, tuple(texts), wanted=False)
     given = options or FoldOptions()
     decisive = ("min_resemblance", "min_shared", "min_length_ratio", "scope")
     own = FoldOptions(**{name: getattr(given, name) for name in decisive})
@@ -280,7 +280,7 @@ def explain_pair(
     facts |= {"text": _text_verdict(hits, scheme, field, seal, stage, facts, own)}
     if given.verify == "text":
         facts |= {name: facts["text"][name] for name in ("folds", "decided_by")}
-    current = TextStages(canonicalizer).stage(scheme, signed_fields(several), wanted=False, mappings=several)
+    current = stages.stage(scheme, signed_fields(several), wanted=False, mappings=several)
     stored = zip("ab", hits, prints, strict=True)
     for name in current.stale({name: (hit["_source"], made.stored_digest) for name, hit, made in stored}):
         facts[name] |= {"stale": True}

@@ -247,7 +247,6 @@ class MatchSteps(Generic[Driven]):
 
     Args:
         engine: any ``Engine``, or for ``AsyncMatchSearch`` one whose methods are awaited.
-        canonicalizer: one of the index's scheme; None creates one, which takes longer than a search.
         language: the language of the query texts; None detects it word by word.
         seal: the seal with the key of the index.
     """
@@ -257,16 +256,14 @@ class MatchSteps(Generic[Driven]):
     def __init__(
         self,
         engine: Driven,
-        canonicalizer: Canonicalizer | None = None,
         *,
         language: str | None = None,
         seal: Seal | None = None,
     ) -> None:
-        check_search_arguments(engine, canonicalizer, seal, awaited=self._awaited)
+        check_search_arguments(engine, seal, awaited=self._awaited)
         if language is not None:
             check_str("language", language)
         self._engine: Driven = engine
-        self._canonicalizers = {} if canonicalizer is None else {canonicalizer.references: canonicalizer}
         self._language = language
         self._recipes = IndexRecipes(None, None, seal)
 
@@ -298,9 +295,7 @@ class MatchSteps(Generic[Driven]):
         return PassageQuery(candidates, recipe, recipe.fields_by_index, languages, chosen, made)
 
     def _canonicalizer(self, scheme: Scheme) -> Canonicalizer:
-        if scheme.languages not in self._canonicalizers:
-            self._canonicalizers[scheme.languages] = Canonicalizer.of(scheme)
-        made = self._canonicalizers[scheme.languages]
+        made = Canonicalizer.of(scheme)
         if self._language is not None and self._language not in made.codes:
             raise UnknownLanguage.unknown("language", self._language, made.codes)
         return made

@@ -28,7 +28,6 @@ class FoldedSearch(SearchSteps[Engine]):
         keep_alive: how long a point in time may wait for the next request.
         cursor_key: encrypts cursors; processes that serve the same searches need the same key. None creates
             one.
-        canonicalizer: a canonicalizer of the scheme, for matching passages; None creates one on first use.
         seal: the seal with the key of the index; fingerprints without that seal are unreadable.
         on_trouble: if no fingerprint can be read, ``unfolded`` returns the engine's own page with the reason
             in ``dedup``, and logs a warning; ``raise`` raises an error.

@@ -48,7 +48,6 @@ from shinglefold.rerank.request.url_parameters import NONE, SearchPipeline, read
 from shinglefold.runtime.recent import RecentlyUsed
 
 if TYPE_CHECKING:
-    from shinglefold.canon import Canonicalizer
     from shinglefold.rerank.fold.text_verification import TextStage, TextStages
 
 Driven = TypeVar("Driven", Engine, AsyncEngine)
@@ -58,9 +57,8 @@ _FINAL = (EngineUnavailable, AuthenticationFailed)
 
 @dataclass(slots=True)
 class _Loaded:
-    """Objects that need memory and fit every index; ``stages`` are created when texts first decide."""
+    """What compares texts, for every index; created when texts first decide."""
 
-    canonicalizer: "Canonicalizer | None"
     stages: "TextStages | None" = None
 
 
@@ -78,11 +76,10 @@ class SearchSteps(Generic[Driven]):
         *,
         keep_alive: str = "5m",
         cursor_key: bytes | None = None,
-        canonicalizer: "Canonicalizer | None" = None,
         seal: Seal | None = None,
         on_trouble: OnTrouble = "unfolded",
     ) -> None:
-        check_search_arguments(engine, canonicalizer, seal, awaited=self._awaited)
+        check_search_arguments(engine, seal, awaited=self._awaited)
         check_choice("on_trouble", on_trouble, get_args(OnTrouble))
         if field is not None:
             check_str("field", field)
@@ -97,7 +94,7 @@ class SearchSteps(Generic[Driven]):
         self._cursor_key = cursor_key or token_bytes(32)
         self._tiebreaker = tiebreaker
         self._keep_alive = keep_alive
-        self._loaded = _Loaded(canonicalizer)
+        self._loaded = _Loaded()
         self._group_by_leader: GroupByLeader = leader_groups
         self._field = field
         self._by_server = ServerFolding(possible=self._can.search_pipelines)
@@ -325,9 +322,11 @@ class SearchSteps(Generic[Driven]):
         """Return what compares the texts of hits; None if no passages are wanted. Loads dictionaries once."""
         if not isinstance(options.explain, Explain) or not options.explain.passages:
             return None
+        from shinglefold.canon import Canonicalizer
+
         fields = shown_fields(body.get("_source"), options.explain.fields, facts.text_fields)
         languages = languages_of(facts.signing, facts.dedup)
-        return PassageTexts(fields, self._load_canonicalizer(facts.scheme).placed, facts.scheme, languages)
+        return PassageTexts(fields, Canonicalizer.of(facts.scheme).placed, facts.scheme, languages)
 
     def _stage(self, options: FoldOptions, facts: IndexFacts) -> "TextStage | None":
         """Return what decides uncertain pairs by their texts; None if texts are not compared."""
@@ -338,7 +337,7 @@ class SearchSteps(Generic[Driven]):
         if loaded.stages is None:
             from shinglefold.rerank.fold.text_verification import TextStages
 
-            loaded.stages = TextStages(loaded.canonicalizer)
+            loaded.stages = TextStages()
         return loaded.stages.stage(
             facts.scheme,
             facts.text_fields,
@@ -346,15 +345,6 @@ class SearchSteps(Generic[Driven]):
             by_index=facts.texts if len(set(facts.texts.values())) > 1 else {},
             mappings=facts.signing.values(),
         )
-
-    def _load_canonicalizer(self, scheme: Scheme) -> "Canonicalizer":
-        known = self._loaded.canonicalizer
-        # A scheme that names no languages leaves them to the caller.
-        if known is None or scheme.languages not in ((), known.references):
-            from shinglefold.canon import Canonicalizer
-
-            known = self._loaded.canonicalizer = Canonicalizer.of(scheme)
-        return known
 
     def _scroll(
         self, request: SearchRequest, scheme: Scheme, reading_of: Callable[..., WindowReader]

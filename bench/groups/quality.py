@@ -45,7 +45,7 @@ def _corpus(pages: Corpus) -> Iterator[Row]:
             yield _row(pages, f"native, numbered at insert, by {verify}", _numbered(engine))
             for linkage in _LINKAGES:
                 begin = process_time()
-                done = regroup(engine, INDEX, RegroupOptions(linkage, verify=verify), canonicalizer=made_by)
+                done = regroup(engine, INDEX, RegroupOptions(linkage, verify=verify))
                 spent, asked = process_time() - begin, done.counts.by_text
                 name = f"native, regrouped, linkage {linkage}, by {verify}"
                 yield _row(pages, name, _numbered(engine))

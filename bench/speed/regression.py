@@ -143,7 +143,7 @@ def every_way() -> dict[str, Work]:
     """Return what is watched, warm."""
     texts = (*corpora.generated("ru", 50, 500), *corpora.generated("en", 50, 500))
     scheme = make_scheme()
-    words, quick = Canonicalizer.of(scheme), Fingerprinter(scheme)
+    words, quick = Canonicalizer(scheme.languages), Fingerprinter(scheme)
     assert quick.compile(), "the extra fast is not installed"
     assert Fingerprinter(scheme, words).fingerprint_json(texts) == quick.fingerprint_json(texts)
     pages = [

@@ -71,7 +71,7 @@ def open_for_scan(target: "Target") -> Iterator["tuple[Engine, Pipeline, Recipe]
     pipeline, recipe = stored_pipeline(target, recipe_of_index(target)[0])
     canonicalizer = pipeline.tools.canonicalizer
     load_lexicon(canonicalizer, target.settings)
-    with closing(open_engine(target.where, search_canonicalizer(recipe.scheme, canonicalizer))) as opened:
+    with closing(open_engine(target.where, search_canonicalizer(recipe.scheme))) as opened:
         yield opened, pipeline, recipe
     save_lexicon(canonicalizer, target.settings)
 

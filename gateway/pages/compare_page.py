@@ -84,7 +84,7 @@ def _of_texts(index: FoldedIndex, texts: tuple[str, str]) -> dict[str, Any]:
     facts = NeverDiffer.parse(index.recipe.never_differ).facts(texts, [{}, {}])
     # A text declares no language; some indices read all texts in one.
     language = language_by_recipe(index.recipe, {})
-    found: Comparison = compare_texts(texts, ("A", "B"), (language, language), scheme, canonicalizer, facts)
+    found: Comparison = compare_texts(texts, ("A", "B"), (language, language), scheme, facts)
     estimate = found.estimate
     sides = [{"id": name, "lang": side.language} for name, side in (("A", found.a), ("B", found.b))]
     tokens = canonicalizer.placed(texts[0], language), canonicalizer.placed(texts[1], language)

@@ -181,13 +181,12 @@ def open_gate(  # noqa: PLR0917 - as gates are opened
     if pipeline is not None:
         remedy = "Open the index again, or leave the pipeline out: the gate takes the one of the index."
         recipe.check(pipeline.recipe(recipe.field), concrete, remedy)
-    canonicalizer = None if pipeline is None else pipeline.tools.canonicalizer
     rules = policy.rules.or_noted(recipe)
     if policy.action == "refuse":
         # The index stores the rules of its groups, and this policy has no groups.
         rules = replace(rules, verify=policy.verify, min_similarity=policy.min_similarity)
     values = Values.of(mappings, rules.scope, index) if rules.scope else None
-    model = similarity_model(recipe, rules, seal, values, canonicalizer, mappings=mappings)
+    model = similarity_model(recipe, rules, seal, values, mappings=mappings)
     scopes = [model.source_path(scope) for scope in model.scopes]
     parts = [f"{recipe.field}.{part}" for part in (*model.parts, GROUP, LEADER, PENDING, ATTEMPT)]
     intents, identities, pipelines = "", dict[str, str](), tuple[str, ...]()

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, chain, suggest
 from shinglefold.grouping.field_values import Values, date_doc_values
@@ -50,7 +49,6 @@ def regroup(
     options: RegroupOptions = _DEFAULTS,
     *,
     seal: Seal | None = None,
-    canonicalizer: Canonicalizer | None = None,
     report: Report | None = None,
 ) -> RegroupSummary:
     """Regroup all documents of an index, by their stored fingerprints and, if these decide, texts.
@@ -61,7 +59,6 @@ def regroup(
 
     Args:
         seal: the seal with the key of the index.
-        canonicalizer: a canonicalizer of the index's scheme, to compare texts; None makes one when needed.
 
     Raises:
         ConfigError: the index numbers no groups, lacks a field, or would lose fields by an update; or the
@@ -80,7 +77,7 @@ def regroup(
     check_sealed(recipe.sealed, seal, f"index {index!r}")
     check_updatable(engine, index, recipe.field)
     with Interrupts() as interrupts:
-        return _Regrouping(engine, index, recipe, seal, options, interrupts, report, canonicalizer).run()
+        return _Regrouping(engine, index, recipe, seal, options, interrupts, report).run()
 
 
 def find_groups(
@@ -89,14 +86,13 @@ def find_groups(
     options: RegroupOptions = _DEFAULTS,
     *,
     seal: Seal | None = None,
-    canonicalizer: Canonicalizer | None = None,
 ) -> IndexGroups:
     """Return the groups that ``regroup`` would make, without writing them.
 
     The documents need no group numbers.
 
     Args:
-        seal, canonicalizer: see ``regroup``.
+        seal: see ``regroup``.
 
     Raises:
         ConfigError: the index was not set up for fingerprints, or lacks a field.
@@ -112,7 +108,7 @@ def find_groups(
     check_sealed(recipe.sealed, seal, f"index {index!r}")
     dry = replace(options, dry_run=True)
     with Interrupts() as interrupts:
-        return _Regrouping(engine, index, recipe, seal, dry, interrupts, None, canonicalizer).groups()
+        return _Regrouping(engine, index, recipe, seal, dry, interrupts, None).groups()
 
 
 def _check_names(found: Mapping[str, JSON], index: str, options: RegroupOptions) -> None:
@@ -164,7 +160,6 @@ class _Regrouping:
     options: RegroupOptions
     interrupts: Interrupts
     report: Report | None
-    canonicalizer: Canonicalizer | None
     counts: RegroupCounts = field(default_factory=RegroupCounts)
     passes: int = 0
     settled: bool = False
@@ -197,7 +192,7 @@ class _Regrouping:
     def _new_text_verdicts(self) -> TextVerdicts:
         given, journal = self.options, self.journal
         wanted = given.verify is not None or given.min_similarity is not None
-        stage = text_stage(self.recipe, given.rules, self.canonicalizer, wanted=wanted)
+        stage = text_stage(self.recipe, given.rules, wanted=wanted)
         log = VerdictLog(journal.verdicts, journal.job)
         return TextVerdicts(self.engine, self.recipe.field, stage, given.backoff, log, self._texts_read)
 

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from shinglefold.canon import Canonicalizer
-from shinglefold.canon.canonicalizer import check_canonicalizer
 from shinglefold.contracts.engine import JSON, Document
 from shinglefold.contracts.exclusive_writes import PreparedDocument
 from shinglefold.documents import RAW_BUDGET, blocks, json_type, to_json, weight
@@ -76,7 +75,6 @@ class Pipeline:
         cls,
         definition: Mapping[str, Any],
         scheme: Scheme | None = None,
-        canonicalizer: Canonicalizer | None = None,
         processors: Mapping[str, Factory] | None = None,
         seal: Seal | None = None,
     ) -> "Pipeline":
@@ -86,7 +84,6 @@ class Pipeline:
             definition: the body of ``PUT _ingest/pipeline``: ``processors``, ``on_failure``, ``description``,
                 ``version``, ``_meta``.
             scheme: the default preset with all installed languages, if None.
-            canonicalizer: one of that scheme, to share its lexicon.
             processors: factories of further processors by name.
             seal: seals the fingerprints; the recipe notes the id of its key.
 
@@ -95,9 +92,8 @@ class Pipeline:
         """
         _check(definition)
         scheme = make_scheme() if scheme is None else checked_scheme(scheme)
-        check_canonicalizer(canonicalizer)
         check_seal(seal)
-        tools = Tools(scheme, canonicalizer or Canonicalizer.of(scheme), seal=seal)
+        tools = Tools(scheme, Canonicalizer.of(scheme), seal=seal)
         known = {**BUILT_IN, **(processors or {})}
         failing = check_handlers(definition["on_failure"], "pipeline") if "on_failure" in definition else []
         return cls(

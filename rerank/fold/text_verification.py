@@ -57,8 +57,8 @@ class TextVerdict(NamedTuple):
 class _Dictionaries:
     """The canonicalizers of a scheme, loaded on first use, with caches of words and of verdicts."""
 
-    def __init__(self, scheme: Scheme, canonical: "Canonicalizer | None") -> None:
-        self._scheme, self._given = scheme, canonical
+    def __init__(self, scheme: Scheme) -> None:
+        self._scheme = scheme
         self._written: dict[bytes, bytes] = {}
         self._tokens: dict[bytes, bytes] = {}
         self._verdicts: dict[tuple[_Names, float], tuple[bool, float]] = {}
@@ -70,7 +70,7 @@ class _Dictionaries:
         """The canonicalizer of words as written, and that of canonical tokens."""
         from shinglefold.canon import Canonicalizer
 
-        return Canonicalizer.as_written(self._scheme), self._given or Canonicalizer.of(self._scheme)
+        return Canonicalizer.as_written(self._scheme), Canonicalizer.of(self._scheme)
 
     def alike(
         self, pairs: Sequence[_Names], texts: Mapping[bytes, str], least: float
@@ -332,14 +332,9 @@ def _text_hash(text: str) -> bytes:
 
 
 class TextStages:
-    """Creates text stages that share the dictionaries of a scheme.
+    """Creates text stages that share the verdicts of a scheme."""
 
-    Args:
-        canonicalizer: a canonicalizer of the scheme; None creates one when a text is first read.
-    """
-
-    def __init__(self, canonicalizer: "Canonicalizer | None" = None) -> None:
-        self._canonicalizer = canonicalizer
+    def __init__(self) -> None:
         self._dictionaries: dict[str, _Dictionaries] = {}
 
     def stage(
@@ -358,6 +353,6 @@ class TextStages:
             mappings: those of the indices, which tell how fingerprints were made.
         """
         if scheme.id not in self._dictionaries:
-            self._dictionaries[scheme.id] = _Dictionaries(scheme, self._canonicalizer)
+            self._dictionaries[scheme.id] = _Dictionaries(scheme)
         signed = SignedTexts.of(mappings)
         return TextStage(scheme, fields, self._dictionaries[scheme.id], wanted, by_index, signed)

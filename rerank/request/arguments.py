@@ -73,14 +73,9 @@ def hits_of(given: Sequence[Hit] | Mapping[str, Any]) -> Sequence[Hit]:
     return hits
 
 
-def check_search_arguments(engine: object, canonicalizer: object, seal: object, *, awaited: bool) -> None:
+def check_search_arguments(engine: object, seal: object, *, awaited: bool) -> None:
     """Check the arguments that a search is created with."""
     check_engine(engine, awaited=awaited)
-    # No isinstance: a plain search must not import the canonicalizer.
-    if canonicalizer is not None and not hasattr(canonicalizer, "references"):
-        raise expected(
-            "canonicalizer", "Canonicalizer.of(scheme) (from shinglefold.canon), or None", canonicalizer
-        )
     check_seal(seal)
 
 

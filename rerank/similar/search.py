@@ -33,7 +33,7 @@ from shinglefold.rerank.similar.query_document import QueryDocument, SimilarOpti
 from shinglefold.rerank.similar.results import AsyncPagedSearch, SimilarPage, SyncPagedSearch, read_page
 
 if TYPE_CHECKING:
-    from shinglefold.canon import Canonicalizer
+    pass
 
 
 #: A stored document by its id, or index and id; or a fingerprint; or a query document.
@@ -52,7 +52,6 @@ class SimilarSteps(Generic[Driven]):
             that of the recipe.
         field: the object field of the fingerprints; by default it is read from the index.
         seal: the seal with the key of the index.
-        canonicalizer: a canonicalizer of the scheme, for text verification; None creates one on first use.
     """
 
     _awaited = False
@@ -64,15 +63,14 @@ class SimilarSteps(Generic[Driven]):
         field: str | None = None,
         *,
         seal: Seal | None = None,
-        canonicalizer: "Canonicalizer | None" = None,
     ) -> None:
-        check_search_arguments(engine, canonicalizer, seal, awaited=self._awaited)
+        check_search_arguments(engine, seal, awaited=self._awaited)
         if field is not None:
             check_str("field", field)
         self._engine: Driven = engine
         self._seal = seal
         self._recipes = IndexRecipes(scheme, field, seal)
-        self._stages = TextStages(canonicalizer)
+        self._stages = TextStages()
 
     def _page(
         self, index: str, wanted: Wanted, options: SimilarOptions | None, place: str | None

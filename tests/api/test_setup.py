@@ -6,6 +6,7 @@ import pytest
 
 import shinglefold
 from shinglefold import registry
+from shinglefold.canon import canonicalizer
 from shinglefold.cli.main import main
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, IndexMissing, RecipeMismatch, SchemeMismatch
@@ -200,6 +201,8 @@ def site(monkeypatch):
     russian = registry.language_class("ru", registry.installed())
     monkeypatch.setattr(russian, "version", classmethod(lambda _: "9-of-tomorrow"))
     monkeypatch.setattr(russian, "made_as", classmethod(lambda _, __: None))
+    # As in a new process, which has loaded no language.
+    canonicalizer._shared.cache_clear()
     with shinglefold.open(where, "site") as opened:
         yield opened, folded
 

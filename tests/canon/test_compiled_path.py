@@ -41,7 +41,7 @@ _TEXTS = st.lists(
 @pytest.fixture(scope="module")
 def two() -> tuple[Canonicalizer, Canonicalizer]:
     """One that works by numpy, and one by compiled code; each learns its own words."""
-    plain, quick = (Canonicalizer.of(make_scheme()) for _ in range(2))
+    plain, quick = (Canonicalizer(make_scheme().languages) for _ in range(2))
     quick.compile()
     assert quick.is_compiled
     assert not plain.is_compiled
@@ -79,7 +79,7 @@ def alike(two, texts, languages=None) -> None:
 
 
 def test_words_that_were_learned_by_numpy_are_known_to_compiled_code(tmp_path):
-    plain, quick = (Canonicalizer.of(make_scheme(codes=["any", "en"])) for _ in range(2))
+    plain, quick = (Canonicalizer(make_scheme(codes=["any", "en"]).languages) for _ in range(2))
     plain.hash_batch(_PIECES)
     plain.lexicon.save(tmp_path / "words")
     quick.compile()
@@ -125,7 +125,7 @@ def test_a_huge_text_is_cut_in_the_same_places(two):
 def test_words_met_for_the_first_time_in_the_midst_of_a_block_are_as_any_others(capacity):
     # Some of them are dropped, some repaired, and of what is known some is forgotten between the blocks.
     dropping = make_scheme(options=CanonOptions(drop_function_words=True))
-    plain, quick = (Canonicalizer.of(dropping, capacity=capacity) for _ in range(2))
+    plain, quick = (Canonicalizer(dropping.languages, capacity) for _ in range(2))
     quick.compile()
     chance = random.Random(3)
     known = ["слово", "мoст", "для", "этот", "the", "words", "中文"]
@@ -138,7 +138,7 @@ def test_words_met_for_the_first_time_in_the_midst_of_a_block_are_as_any_others(
 
 
 def test_what_one_learned_the_other_knows():
-    plain, quick = (Canonicalizer.of(make_scheme()) for _ in range(2))
+    plain, quick = (Canonicalizer(make_scheme().languages) for _ in range(2))
     quick.compile()
     texts = ["мама мыла раму", "хто там", "running faster"]
     quick.hash_batch(texts)
@@ -203,4 +203,4 @@ def test_words_learned_before_compiled_code_came_are_known():
 
 
 def _new() -> Canonicalizer:
-    return Canonicalizer.of(make_scheme())
+    return Canonicalizer(make_scheme().languages)

@@ -58,14 +58,14 @@ def test_it_never_holds_more_than_its_capacity():
 
 def test_a_tiny_lexicon_changes_no_token(scheme, canonicalizer):
     batch = list(texts(2_000, seed=5))
-    tiny = Canonicalizer.of(scheme, capacity=16)
+    tiny = Canonicalizer(scheme.languages, 16)
     assert (tiny.hash_batch(batch).hashes == canonicalizer.hash_batch(batch).hashes).all()
     assert len(tiny.lexicon) <= 16
 
 
 def test_a_saved_lexicon_is_loaded_where_it_fits(tmp_path, scheme):
     batch = list(texts(500, seed=6))
-    taught, fresh = Canonicalizer.of(scheme), Canonicalizer.of(scheme)
+    taught, fresh = (Canonicalizer(scheme.languages) for _ in range(2))
     expected = taught.hash_batch(batch).hashes
     taught.lexicon.save(tmp_path / "forms.npz")
     assert fresh.lexicon.load(tmp_path / "forms.npz")
@@ -162,7 +162,7 @@ def test_a_lexicon_that_does_not_fit_or_is_damaged_is_replaced(tmp_path):
 
 def test_words_forgotten_are_found_again(scheme):
     batches = [list(texts(200, seed)) for seed in range(3)]
-    whole, tiny = Canonicalizer.of(scheme), Canonicalizer.of(scheme, capacity=50)
+    whole, tiny = Canonicalizer.of(scheme), Canonicalizer(scheme.languages, 50)
     for batch in [*batches, *batches]:
         assert tiny.text_batch(batch) == whole.text_batch(batch)
 
@@ -173,9 +173,9 @@ def test_a_capacity_below_one_is_refused():
 
 
 def test_threads_may_read_and_learn_together(scheme):
-    shared = Canonicalizer.of(scheme, capacity=300)
+    shared = Canonicalizer(scheme.languages, 300)
     batches = [list(texts(300, seed)) for seed in range(4)]
-    expected = [Canonicalizer.of(scheme).hash_batch(batch).hashes for batch in batches]
+    expected = [Canonicalizer(scheme.languages).hash_batch(batch).hashes for batch in batches]
     wrong: list[int] = []
 
     def work(number: int) -> None:
@@ -188,7 +188,7 @@ def test_threads_may_read_and_learn_together(scheme):
 
 
 def test_a_forked_worker_starts_with_what_the_parent_learned(scheme):
-    parent = Canonicalizer.of(scheme)
+    parent = Canonicalizer(scheme.languages)
     batch = list(texts(300, seed=8))
     expected = parent.hash_batch(batch).hashes
     known = len(parent.lexicon)

@@ -18,7 +18,7 @@ DOCUMENTS = st.lists(st.lists(ODD | st.text(max_size=30), min_size=1, max_size=4
 
 @pytest.fixture(scope="module")
 def own() -> Canonicalizer:
-    return Canonicalizer.of(make_scheme())
+    return Canonicalizer(make_scheme().languages)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_what_was_asked_for_is_let_go_of(own, looks):
 
 
 def test_who_wants_no_strings_keeps_nothing(looks):
-    canonicalizer = Canonicalizer.of(make_scheme())
+    canonicalizer = Canonicalizer(make_scheme().languages)
     canonicalizer.hash_batch(["Крыши"])
     assert canonicalizer.text_batch(["Крыши"]) == ["крыша"]
     assert len(looks) == 2

@@ -67,7 +67,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, canonicalizer: Canonicalizer) -> Iterator[Site]:
-    pipeline = Pipeline.from_json(default_definition(), canonicalizer=canonicalizer)
+    pipeline = Pipeline.from_json(default_definition())
     with EmbeddedEngine(tmp_path_factory.mktemp("site"), canonicalizer) as engine:
         documents = [{"id": str(n), "title": f"Мост {n}", "body": f"Ремонт {n} моста"} for n in range(3)]
         index_documents(engine, "site", documents, pipeline, workers=1)
@@ -119,7 +119,7 @@ WRONG: list[tuple[str, Callable[[Site], object], str]] = [
     ("no scheme to search by", lambda s: FoldedSearch(s.engine, None), "make_scheme"),
     ("a preset to await by", lambda s: AsyncFoldedSearch(s.engine, "default"), "is no Scheme; give that of"),
     ("a preset to fold hits by", lambda _: collapse([], "default"), "is no Scheme"),
-    ("a canonicalizer as text", lambda s: s.search(canonicalizer="ru"), "Canonicalizer.of(scheme)"),
+    ("a canonicalizer as text", lambda s: Fingerprinter(s.scheme, "ru"), "Canonicalizer.of(scheme)"),
     ("a seal as key", lambda s: s.search(seal=b"0" * 32), "seal: expected Seal(key)"),
     ("a tiebreaker as truth", lambda s: s.search(tiebreaker=True), "tiebreaker: expected text"),
     ("a key of cursors as text", lambda s: s.search(cursor_key="secret"), "cursor_key: expected bytes"),

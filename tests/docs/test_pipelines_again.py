@@ -40,9 +40,9 @@ def documents() -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("number", range(len(DEFINITIONS)))
 def test_a_pipeline_of_the_page_goes_through_index_doctor_backfill_and_doctor(
-    engine: EmbeddedEngine, scheme: Scheme, canonicalizer: Canonicalizer, number: int
+    engine: EmbeddedEngine, scheme: Scheme, number: int
 ):
-    pipeline = Pipeline.from_json(DEFINITIONS[number], scheme, canonicalizer)
+    pipeline = Pipeline.from_json(DEFINITIONS[number], scheme)
     assert not rerun_problems(pipeline.steps, "_dedup")
     summary = index_documents(engine, "pages", documents(), pipeline, workers=1)
     assert (summary.indexed, summary.failed) == (80, 0)

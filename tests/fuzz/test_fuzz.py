@@ -69,10 +69,10 @@ def test_inputs_are_made_again_by_their_seed():
     assert one != LINES
 
 
-def test_a_target_that_breaks_a_promise_is_found(scheme, canonicalizer):
+def test_a_target_that_breaks_a_promise_is_found(scheme):
     def broken(chance: random.Random) -> None:
         if chance.random() < 0.1:
-            Pipeline.from_json(default_definition(), scheme, canonicalizer).steps[99]
+            Pipeline.from_json(default_definition(), scheme).steps[99]
 
     (told,) = throw({"broken": broken}, 200, SEED)
     assert 0 < len(told.broken) < 200

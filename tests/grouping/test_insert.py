@@ -42,7 +42,7 @@ def test_leaders_that_left_memory_are_found_by_search(engine, pipeline, text, mo
     given = [{"_id": f"{n:02}", "body": text(kind, n % 3)} for n, kind in enumerate(kinds)]
     made = [dict(outcome.document) for outcome in pipeline.run_block(given)]
     actions = [{"_index": "texts", "_id": one.pop("_id"), "_source": one} for one in made]
-    numbering = Numbering(engine, "texts", pipeline.recipe(), canonicalizer=pipeline.tools.canonicalizer)
+    numbering = Numbering(engine, "texts", pipeline.recipe())
     told, travelling = [], []
     for begin in range(0, len(actions), 2):
         numbered = numbering.number(actions[begin : begin + 2])
@@ -71,7 +71,7 @@ def test_an_outdated_version_of_a_leader_in_searches_is_not_joined(engine, pipel
     before = _index(engine, pipeline, [{"id": "1", "body": text("a")}])["1"]
     given = [{"_id": "1", "body": text("b")}, {"_id": "2", "body": text("a", 1)}]
     made = [outcome.document for outcome in pipeline.run_block(given)]
-    numbering = Numbering(engine, "texts", pipeline.recipe(), canonicalizer=pipeline.tools.canonicalizer)
+    numbering = Numbering(engine, "texts", pipeline.recipe())
     told = []
     for one in made:
         numbered = numbering.number([{"_index": "texts", "_id": one["_id"], "_source": one}])
@@ -85,7 +85,7 @@ def test_an_outdated_version_of_a_leader_in_searches_is_not_joined(engine, pipel
 def test_a_leader_that_follows_another_now_attracts_no_documents(engine, pipeline, text, stored, batches):
     first = [{"_id": "0", "body": text("z")}, {"_id": "1", "body": text("a")}]
     later = [{"_id": "1", "body": text("z", 1)}, {"_id": "2", "body": text("a", 1)}]
-    numbering = Numbering(engine, "texts", pipeline.recipe(), canonicalizer=pipeline.tools.canonicalizer)
+    numbering = Numbering(engine, "texts", pipeline.recipe())
 
     def number(documents):
         made = [outcome.document for outcome in pipeline.run_block(documents)]
@@ -195,7 +195,7 @@ def test_a_document_joins_the_more_similar_of_two_leaders(engine, pipeline, apar
 
 
 def test_documents_without_an_id_join_leaders_of_earlier_batches(engine, pipeline, text):
-    numbering = Numbering(engine, "texts", pipeline.recipe(), canonicalizer=pipeline.tools.canonicalizer)
+    numbering = Numbering(engine, "texts", pipeline.recipe())
     told = []
     for kinds in ("ab", "bca", "dd"):
         made = pipeline.run_block([{"body": text(kind, len(told))} for kind in kinds])

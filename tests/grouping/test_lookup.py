@@ -16,7 +16,7 @@ from shinglefold.runtime.sans_io import run
 @pytest.fixture
 def likeness(engine, pipeline):
     values = Values.of_all(engine, "texts", ())
-    return similarity_model(pipeline.recipe(), Rules(), None, values, pipeline.tools.canonicalizer)
+    return similarity_model(pipeline.recipe(), Rules(), None, values)
 
 
 @pytest.fixture

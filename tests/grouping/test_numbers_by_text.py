@@ -29,7 +29,7 @@ def pair(request, pipeline):
     texts = moved_words() if moved else replaced_words()
     for verify, folds in (("text", moved), ("signature", not moved)):
         scheme = pipeline.scheme.with_options(verify=verify)
-        told = compare_texts(texts, ("a", "b"), (None, None), scheme, pipeline.tools.canonicalizer)
+        told = compare_texts(texts, ("a", "b"), (None, None), scheme)
         assert told.folds == folds, (verify, told.similarity, told.estimate)
     return texts, moved
 
@@ -40,9 +40,7 @@ def _given(texts):
 
 def _numbering(engine, pipeline, rules=None):
     recipe = Recipe.of(engine.mappings("texts"), "texts")
-    return Numbering(
-        engine, "texts", recipe, rules=rules or Rules(), canonicalizer=pipeline.tools.canonicalizer
-    )
+    return Numbering(engine, "texts", recipe, rules=rules or Rules())
 
 
 def _index(engine, pipeline, documents, numbering):

@@ -13,9 +13,9 @@ from shinglefold.model.scheme import Scheme
 
 
 @pytest.fixture
-def make_pipeline(scheme: Scheme, canonicalizer: Canonicalizer) -> Callable[..., Pipeline]:
+def make_pipeline(scheme: Scheme) -> Callable[..., Pipeline]:
     def make(*processors: dict[str, Any], **rest: Any) -> Pipeline:
-        return Pipeline.from_json({"processors": list(processors), **rest}, scheme, canonicalizer)
+        return Pipeline.from_json({"processors": list(processors), **rest}, scheme)
 
     return make
 

@@ -54,9 +54,9 @@ class Shortens:
         return [{**document, "changed": document["changed"][:-1]} for document in documents]
 
 
-def test_workers_send_back_what_is_new_alone(scheme, canonicalizer):
+def test_workers_send_back_what_is_new_alone(scheme):
     steps = {"processors": [{"shortens": {}}, {"supershingle": {"field": "kept"}}]}
-    pipeline = Pipeline.from_json(steps, scheme, canonicalizer, processors={"shortens": Shortens})
+    pipeline = Pipeline.from_json(steps, scheme, processors={"shortens": Shortens})
     blocks = [[{"_id": f"{n}", "kept": f"{n} {_TEXT}", "changed": f"{n} {_OTHER}"}] for n in range(5)]
 
     def ready(documents):

@@ -104,19 +104,19 @@ def test_a_number_steps_into_a_list():
     assert text({"author": []}, "author.0.bio", True) is None
 
 
-def test_a_document_whose_text_can_not_be_reached_gets_no_empty_fingerprint(scheme, canonicalizer):
+def test_a_document_whose_text_can_not_be_reached_gets_no_empty_fingerprint(scheme):
     definition = {"processors": [{"supershingle": {"fields": ["author.bio"]}}]}
-    pipeline = Pipeline.from_json(definition, scheme, canonicalizer)
+    pipeline = Pipeline.from_json(definition, scheme)
     (outcome,) = pipeline.run_block([{"author": [{"bio": TEXT}]}])
     assert outcome.status == "failed"
     assert "[author] is a list" in str(outcome.failure)
 
 
-def test_texts_of_a_list_are_joined_as_the_message_says(scheme, canonicalizer):
+def test_texts_of_a_list_are_joined_as_the_message_says(scheme):
     step = {"supershingle": {"fields": ["body"]}}
     given = {"body": [TEXT, TEXT]}
-    (failed,) = Pipeline.from_json({"processors": [step]}, scheme, canonicalizer).run_block([given])
+    (failed,) = Pipeline.from_json({"processors": [step]}, scheme).run_block([given])
     told = str(failed.failure)
     remedy = json.loads(told[told.index('{"join"') : told.rindex("}") + 1])
-    (done,) = Pipeline.from_json({"processors": [remedy, step]}, scheme, canonicalizer).run_block([given])
+    (done,) = Pipeline.from_json({"processors": [remedy, step]}, scheme).run_block([given])
     assert (done.failure, done.document["body"]) == (None, f"{TEXT}\n{TEXT}")

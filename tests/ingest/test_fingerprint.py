@@ -125,13 +125,18 @@ def test_what_is_no_list_of_texts_with_a_language_each_is_refused(
 TEXTS = [article["body"] for article in articles()]
 
 
+def alone() -> Fingerprinter:
+    """A fingerprinter whose canonicalizer nobody else compiles."""
+    return Fingerprinter(make_scheme(), Canonicalizer(make_scheme().languages))
+
+
 def test_it_switches_to_compiled_code_during_a_run_without_changing_results(monkeypatch):
     pytest.importorskip("numba")
-    plain = Fingerprinter(make_scheme())
+    plain = alone()
     expected = plain.fingerprint(TEXTS * 2)
     assert not plain.canonicalizer.is_compiled
     monkeypatch.setattr(fingerprint, "_WORTH_COMPILING", sum(map(len, TEXTS)))
-    quick = Fingerprinter(make_scheme())
+    quick = alone()
     quick.written(TEXTS[:3])
     assert quick.fingerprint(TEXTS) + quick.fingerprint(TEXTS) == expected
     assert quick.canonicalizer.is_compiled
@@ -180,9 +185,9 @@ def test_a_source_that_is_large_enough_has_it_before_the_first_document_is_worke
 def test_without_numba_numpy_is_used(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.setattr(fingerprint, "_WORTH_COMPILING", 100)
-    made = Fingerprinter(make_scheme())
+    made = alone()
     assert not made.compile()
-    assert made.fingerprint(TEXTS[:5]) == Fingerprinter(make_scheme()).fingerprint(TEXTS[:5])
+    assert made.fingerprint(TEXTS[:5]) == alone().fingerprint(TEXTS[:5])
     assert not made.canonicalizer.is_compiled
 
 

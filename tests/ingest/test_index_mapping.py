@@ -61,9 +61,9 @@ def test_a_field_named_by_its_place_in_the_source_is_that_field_in_pipelines_onl
     ],
 )
 def test_a_document_whose_field_holds_something_else_fails_and_is_kept_whole(
-    engine, scheme, canonicalizer, tmp_path, held, said
+    engine, scheme, tmp_path, held, said
 ):
-    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+    pipeline = Pipeline.from_json(default_definition(), scheme)
     letters = tmp_path / "failed.jsonl"
     given = [{"_id": "1", "body": TEXT, "_dedup": held}, {"_id": "2", "body": TEXT}]
     summary = index_documents(engine, "i", given, pipeline, workers=1, dead_letters=letters)
@@ -96,8 +96,8 @@ SPAM = "Лучшие окна со скидкой только у нас, зво
 
 
 @pytest.fixture
-def pages(scheme, canonicalizer) -> Pipeline:
-    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
+def pages(scheme) -> Pipeline:
+    return Pipeline.from_json(default_definition(), scheme)
 
 
 def forged(stored: dict) -> dict[str, str]:
@@ -128,11 +128,10 @@ def test_in_no_form(engine, pages, scheme, tmp_path: Path, form: str, workers: i
     assert len(page["hits"]["hits"]) == 2
 
 
-def test_a_dotted_field_is_guarded_too(engine, scheme, canonicalizer, tmp_path: Path):
+def test_a_dotted_field_is_guarded_too(engine, scheme, tmp_path: Path):
     pipeline = Pipeline.from_json(
         {"processors": [{"supershingle": {"field": "body", "target_field": "meta._dedup"}}]},
         scheme,
-        canonicalizer,
     )
     (victim,) = pipeline.tools.fingerprinter.fingerprint([VICTIM])
     stored = victim.to_field()

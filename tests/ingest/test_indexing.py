@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from shinglefold import __version__
-from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import BulkFailure, BulkResult, Engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError, EngineUnavailable, RecipeMismatch, SchemeMismatch
@@ -24,8 +23,8 @@ TEXT = "Сегодня в городе выпал первый снег, и ст
 
 
 @pytest.fixture
-def pages(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
-    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
+def pages(scheme: Scheme) -> Pipeline:
+    return Pipeline.from_json(default_definition(), scheme)
 
 
 class Moody:

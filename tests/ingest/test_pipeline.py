@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import Document, Processor
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Pipeline, default_definition
@@ -105,20 +104,20 @@ class Fragile:
         return [] if self.short else [{**document, "ok": True} for document in documents]
 
 
-def fragile(scheme: Scheme, canonicalizer: Canonicalizer, **options: Any) -> Pipeline:
+def fragile(scheme: Scheme, **options: Any) -> Pipeline:
     definition = {"processors": [{"fragile": options}]}
-    return Pipeline.from_json(definition, scheme, canonicalizer, processors={"fragile": Fragile})
+    return Pipeline.from_json(definition, scheme, processors={"fragile": Fragile})
 
 
-def test_a_processor_that_raises_fails_only_the_culprit(scheme: Scheme, canonicalizer: Canonicalizer):
-    outcomes = list(fragile(scheme, canonicalizer).run([{"n": 1}, {"poison": 1}, {"n": 3}]))
+def test_a_processor_that_raises_fails_only_the_culprit(scheme: Scheme):
+    outcomes = list(fragile(scheme).run([{"n": 1}, {"poison": 1}, {"n": 3}]))
     assert [outcome.status for outcome in outcomes] == ["done", "failed", "done"]
     assert "RuntimeError('broke')" in outcomes[1].failure.reason
     assert isinstance(Fragile(Options({}, ""), None), Processor)
 
 
-def test_a_processor_that_loses_documents_fails_them_all(scheme: Scheme, canonicalizer: Canonicalizer):
-    outcomes = list(fragile(scheme, canonicalizer, short=True).run([{"n": 1}, {"n": 2}]))
+def test_a_processor_that_loses_documents_fails_them_all(scheme: Scheme):
+    outcomes = list(fragile(scheme, short=True).run([{"n": 1}, {"n": 2}]))
     assert [outcome.failure.reason for outcome in outcomes] == ["fragile returned 0 documents for 2"] * 2
 
 
@@ -138,8 +137,8 @@ def test_a_definition_of_another_shape_is_refused(definition: Any, told: str):
         Pipeline.from_json(definition)
 
 
-def test_the_default_pipeline_takes_pages_and_texts(scheme: Scheme, canonicalizer: Canonicalizer):
-    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+def test_the_default_pipeline_takes_pages_and_texts(scheme: Scheme):
+    pipeline = Pipeline.from_json(default_definition(), scheme)
     text = "Сегодня в городе выпал первый снег, и стало совсем тихо."
     page = {"_id": "1", "format": "html", "title": "Снег", "body": f"<p>{text}</p><script>x()</script>"}
     plain = {"_id": "2", "title": "Снег", "body": text}
@@ -148,7 +147,7 @@ def test_the_default_pipeline_takes_pages_and_texts(scheme: Scheme, canonicalize
     assert (one["_dedup"]["lang"], empty["_dedup"]["lang"]) == ("ru", "und")
     for given, made in ((page, one), (plain, other), ({"_id": "3"}, empty)):
         assert {name: value for name, value in made.items() if name != "_dedup"} == given
-    files = Pipeline.from_json(default_definition(pages=True), scheme, canonicalizer)
+    files = Pipeline.from_json(default_definition(pages=True), scheme)
     stored = next(files.run([page])).document
     assert stored == {**other, "_id": "1", "format": "text"}
     assert "signature" not in empty["_dedup"]

@@ -82,10 +82,8 @@ def by_backfill(engine: Any, index: str, documents: list[dict[str, Any]], pipeli
 
 
 @pytest.mark.parametrize("write", [by_index, by_gate, by_backfill])
-def test_no_way_in_changes_a_field_that_is_not_ours(
-    engine, scheme: Scheme, canonicalizer: Canonicalizer, write: Callable[..., None]
-):
-    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+def test_no_way_in_changes_a_field_that_is_not_ours(engine, scheme: Scheme, write: Callable[..., None]):
+    pipeline = Pipeline.from_json(default_definition(), scheme)
     made = iter(range(1000))
 
     @settings(max_examples=examples(15))
@@ -105,14 +103,14 @@ def test_no_way_in_changes_a_field_that_is_not_ours(
     check()
 
 
-def test_what_a_pipeline_of_the_user_stored_is_not_stale(engine, scheme, canonicalizer):
+def test_what_a_pipeline_of_the_user_stored_is_not_stale(engine, scheme):
     made = iter(range(1000))
 
     @settings(max_examples=examples(25))
     @given(st.lists(_DOCUMENTS, min_size=1, max_size=5), st.lists(st.sampled_from(_STEPS), max_size=3))
     def check(given: list[dict[str, Any]], steps: list[dict[str, Any]]) -> None:
         signing = {"supershingle": {"fields": ["title", "body"], "language_field": "lang"}}
-        pipeline = Pipeline.from_json({"processors": [*steps, signing]}, scheme, canonicalizer)
+        pipeline = Pipeline.from_json({"processors": [*steps, signing]}, scheme)
         index = f"index-{next(made)}"
         assert index_documents(engine, index, given, pipeline, workers=1).failed == 0
         assert _is_sound(diagnose(engine, index, pipeline, DoctorOptions(workers=1)))

@@ -14,8 +14,8 @@ from shinglefold.model.scheme import Scheme
 
 
 @pytest.fixture
-def pipeline(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
-    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
+def pipeline(scheme: Scheme) -> Pipeline:
+    return Pipeline.from_json(default_definition(), scheme)
 
 
 @pytest.fixture

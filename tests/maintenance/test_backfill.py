@@ -107,7 +107,7 @@ def test_documents_the_pipeline_drops_stay_as_they_are(engine, scheme, pipeline)
             {"supershingle": {"fields": ["title", "body"], "language_field": "lang"}},
         ]
     }
-    dropping = Pipeline.from_json(definition, scheme, pipeline.tools.canonicalizer)
+    dropping = Pipeline.from_json(definition, scheme)
     ensure_index(engine, "pages", dropping.recipe(), properties=FIELDS)
     store(engine, "pages", pages(250))
     summary = backfill(engine, "pages", dropping, ALONE)
@@ -119,7 +119,7 @@ def test_the_field_may_be_inside_another(engine, scheme, pipeline):
     definition = {
         "processors": [{"supershingle": {"fields": ["title", "body"], "target_field": "meta.print"}}]
     }
-    deep = Pipeline.from_json(definition, scheme, pipeline.tools.canonicalizer)
+    deep = Pipeline.from_json(definition, scheme)
     ensure_index(engine, "deep", deep.recipe(), properties=FIELDS)
     store(engine, "deep", [{**page, "meta": {"kept": True}} for page in pages(5)])
     assert backfill(engine, "deep", deep, BackfillOptions(field="meta.print", workers=1)).counts.updated == 5
@@ -173,7 +173,7 @@ def test_an_engine_that_stays_away_stops_it_with_counts_that_add_up(engine, unsi
 def make(scheme: Scheme, pipeline: Pipeline) -> Pipeline:
     from shinglefold.ingest import default_definition
 
-    return Pipeline.from_json(default_definition(), scheme, pipeline.tools.canonicalizer)
+    return Pipeline.from_json(default_definition(), scheme)
 
 
 def test_it_is_found_by_the_doctor_and_healed_by_a_backfill(engine, pipeline, scheme, tmp_path):
@@ -234,7 +234,7 @@ def test_documents_that_an_earlier_run_skipped_are_counted_once(engine, scheme, 
             {"supershingle": {"fields": ["title", "body"], "language_field": "lang"}},
         ]
     }
-    dropping = Pipeline.from_json(definition, scheme, pipeline.tools.canonicalizer)
+    dropping = Pipeline.from_json(definition, scheme)
     ensure_index(engine, "pages", dropping.recipe(), properties=FIELDS)
     bad = [{**page, "body": 5, "title": "x", "id": f"bad-{page['id']}"} for page in pages(3)]
     store(engine, "pages", [*bad, *pages(200)])

@@ -78,11 +78,9 @@ def test_each_finding_is_reported_by_name(engine, signed, pipeline, stored, find
     assert sum(found.findings.values()) == found.documents == 120
 
 
-def test_facts_of_the_rules_of_another_version_are_found_and_made_again(
-    engine, scheme, canonicalizer, monkeypatch
-):
+def test_facts_of_the_rules_of_another_version_are_found_and_made_again(engine, scheme, monkeypatch):
     definition = with_never_differ(default_definition(), "_dedup", ["numbers", "size"])
-    pipeline = Pipeline.from_json(definition, scheme, canonicalizer)
+    pipeline = Pipeline.from_json(definition, scheme)
     with monkeypatch.context() as earlier_rules:
         earlier_rules.setattr(facts, "_normal_form", lambda text, classes: ["one"])
         documents = [{**page, "size": "42"} for page in pages(5)]
@@ -119,11 +117,11 @@ def test_what_no_backfill_can_sign_is_not_left_to_one(engine, pipeline, unsigned
     assert found.listed == {"unreadable": ["page-5"]}
 
 
-def test_a_language_noted_after_it_was_found_is_no_change(engine, scheme, canonicalizer):
+def test_a_language_noted_after_it_was_found_is_no_change(engine, scheme):
     noting = {"set": {"field": "lang", "copy_from": "_dedup.lang", "override": False}}
     definition = default_definition()
     definition["processors"].append(noting)
-    pipeline = Pipeline.from_json(definition, scheme, canonicalizer)
+    pipeline = Pipeline.from_json(definition, scheme)
     # Nothing is declared when it is indexed; read again, it declares what was found.
     quoted = {"id": "1", "body": f"{pages(1)[0]['body']} «Її їжак знайшов ґанок і м'яту під вікном»"}
     index_documents(engine, "mixed", [quoted], pipeline, workers=1, properties=FIELDS)

@@ -41,20 +41,30 @@ class Plain(Language):
         return f"plain-{word.removesuffix('qx')}"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def installed() -> Iterator[None]:
+    """``Plain`` among the installed languages."""
+
+    def load(references):
+        own = {"plain": (Plain(CanonOptions()),)}
+        return tuple(one for each in references for one in own.get(each.code) or load_languages([each]))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shinglefold.canon.canonicalizer.load_languages", load)
+        yield
+
+
 @pytest.fixture(scope="module")
-def canonicalizer() -> Canonicalizer:
-    known = make_scheme(codes=["en", "any"]).languages
-    loaded = [*load_languages(known), Plain(CanonOptions())]
-    return Canonicalizer((*known, LanguageRef("plain", "1")), loaded=loaded)
+def canonicalizer(installed) -> Canonicalizer:
+    scheme = make_scheme(codes=["en", "any"])
+    return Canonicalizer.of(replace(scheme, languages=(*scheme.languages, LanguageRef("plain", "1"))))
 
 
 @pytest.fixture(scope="module", params=[{"language_field": "written.in"}, {"language": "plain"}], ids=str)
 def pipeline(request: pytest.FixtureRequest, canonicalizer: Canonicalizer) -> Pipeline:
     scheme = replace(make_scheme(codes=["en", "any"]), languages=canonicalizer.references)
     step = {"fields": ["body"], "target_field": "_dedup", **request.param}
-    return Pipeline.from_json(
-        with_passages({"processors": [{"supershingle": step}]}, "_dedup"), scheme, canonicalizer
-    )
+    return Pipeline.from_json(with_passages({"processors": [{"supershingle": step}]}, "_dedup"), scheme)
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +82,8 @@ def engine(tmp_path_factory, canonicalizer, pipeline) -> Iterator[EmbeddedEngine
 
 
 @pytest.mark.parametrize("source", [False, True])
-def test_passages_are_found_in_it(engine, canonicalizer, source):
-    page = MatchSearch(engine, canonicalizer, language="plain").find(
-        "site", TEXT, MatchOptions(source=source)
-    )
+def test_passages_are_found_in_it(engine, source):
+    page = MatchSearch(engine, language="plain").find("site", TEXT, MatchOptions(source=source))
     assert [(one.id, one.share) for one in page.matches] == [("0", 1.0), ("1", 1.0)]
     assert page.unreadable == 0
 
@@ -84,7 +92,7 @@ def test_explanations_and_pages_read_it(engine, canonicalizer, pipeline):
     hits: list[JSON] = engine.search("site", {"query": {"match_all": {}}, "sort": ["_doc"]})["hits"]["hits"]
     recipe = pipeline.recipe("_dedup")
     found = explain_pair(
-        (hits[0], hits[1]), pipeline.scheme, canonicalizer, "_dedup", ("body",),
+        (hits[0], hits[1]), pipeline.scheme, "_dedup", ("body",),
         mappings={"site": recipe_mappings(recipe)},
     )  # fmt: skip
     assert (found.facts["a"]["lang"], found.facts["folds"], len(found.passages)) == ("plain", True, 1)
@@ -94,14 +102,14 @@ def test_explanations_and_pages_read_it(engine, canonicalizer, pipeline):
     assert document_json(hits[0], recipe, "site")["lang"] == "plain"
 
 
-def test_a_text_without_a_declaration_is_read_in_the_language_of_all(engine, canonicalizer, pipeline):
+def test_a_text_without_a_declaration_is_read_in_the_language_of_all(engine, pipeline):
     fixed = language_options(pipeline.recipe("_dedup").pipeline, "_dedup")[1] == "plain"
-    page = MatchSearch(engine, canonicalizer).find("site", ENDINGS, MatchOptions(min_share=0.01))
+    page = MatchSearch(engine).find("site", ENDINGS, MatchOptions(min_share=0.01))
     assert [one.share for one in page.matches] == ([1.0, 1.0] if fixed else [])
 
 
-def test_explained_pages_read_passages_in_it(engine, canonicalizer, pipeline):
-    search = FoldedSearch(engine, pipeline.scheme, "_dedup", canonicalizer=canonicalizer)
+def test_explained_pages_read_passages_in_it(engine, pipeline):
+    search = FoldedSearch(engine, pipeline.scheme, "_dedup")
     options = {"explain": {"passages": True}, "members": {"size": 5}}
     for shown in (True, ["body"]):
         page = search.search("site", {"_source": shown, "ext": {"dedup": options}})

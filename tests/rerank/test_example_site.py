@@ -35,8 +35,8 @@ def site_engine(tmp_path_factory, scheme, canonicalizer, pages):
 
 
 @pytest.fixture(scope="module")
-def site(site_engine, scheme, canonicalizer):
-    return FoldedSearch(site_engine, scheme, canonicalizer=canonicalizer)
+def site(site_engine, scheme):
+    return FoldedSearch(site_engine, scheme)
 
 
 def test_each_group_holds_copies_of_one_story_and_hardly_a_story_is_shown_twice(site, pages):

@@ -170,7 +170,7 @@ BODY = {"query": {"match_all": {}}, "size": 3}
 @pytest.fixture
 def engine(tmp_path, canonicalizer, scheme):
     with EmbeddedEngine(tmp_path / "engine", canonicalizer) as opened:
-        pipeline = Pipeline.from_json(default_definition("near"), scheme, canonicalizer)
+        pipeline = Pipeline.from_json(default_definition("near"), scheme)
         index_documents(opened, "pages", pages(5), pipeline, properties=FIELDS, workers=1)
         yield opened
 

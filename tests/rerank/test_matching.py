@@ -60,7 +60,7 @@ def engine(copied, tmp_path_factory):
 @pytest.mark.long(every=4)
 @pytest.mark.parametrize("least", [0.05, 0.2])
 def test_all_that_have_enough_of_a_text_are_found_and_nobody_else(engine, copied, least):
-    search = MatchSearch(engine, CANONICALIZER)
+    search = MatchSearch(engine)
     options = MatchOptions(min_share=least, size=100)
     for number, source in enumerate(copied.sources):
         page = search.find("site", source, options)
@@ -97,7 +97,7 @@ def test_a_document_changed_without_its_elements_is_counted(copied, tmp_path):
 
 @pytest.mark.parametrize(("size", "window"), [(1, 2), (3, 4), (4, 100)])
 def test_pages_have_each_document_once(engine, copied, size, window):
-    search = MatchSearch(engine, CANONICALIZER)
+    search = MatchSearch(engine)
     pages = list(
         search.pages("site", copied.sources[2], MatchOptions(size=size, window=window, max_window=8))
     )
@@ -107,7 +107,7 @@ def test_pages_have_each_document_once(engine, copied, size, window):
 
 
 def test_a_place_of_another_search_is_refused(engine, copied):
-    search = MatchSearch(engine, CANONICALIZER)
+    search = MatchSearch(engine)
     place = search.find("site", copied.sources[0], MatchOptions(size=1)).next
     assert place is not None
     with pytest.raises(ConfigError, match="first page"):
@@ -177,7 +177,7 @@ def test_what_is_no_text_and_what_is_no_language_is_refused(engine):
     with pytest.raises(InputError, match="expected a text"):
         find_matches(engine, "site", 5)
     with pytest.raises(UnknownLanguage):
-        MatchSearch(engine, CANONICALIZER, language="xx").find("site", "x")
+        MatchSearch(engine, language="xx").find("site", "x")
 
 
 def test_other_endings_and_other_apostrophes_match(tmp_path):
@@ -278,7 +278,7 @@ def site(tmp_path_factory, scheme, canonicalizer):
         made = mappings(scheme)
         made["_meta"]["shinglefold"]["fields"] = ["body"]
         fill(engine, "named", sources, made, title="text", body="text")
-        yield FoldedSearch(engine, scheme, canonicalizer=canonicalizer)
+        yield FoldedSearch(engine, scheme)
 
 
 def explained(site, index, explain, **more):

@@ -1,7 +1,6 @@
 """Pairs in doubt are decided by their texts: on a page, and among copies found anywhere."""
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ from support.copied_texts import doubtful_texts
 from support.hits import fill, find_similar, groups, signed, split
 from support.taps import Tapped
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Fingerprinter, default_definition, mappings
@@ -82,7 +80,7 @@ def _body(**dedup: Any) -> dict[str, Any]:
 def test_the_page_is_what_the_texts_say(
     search: FoldedSearch, scheme: Scheme, ranked_pages: list[dict[str, Any]]
 ):
-    stage = TextStages(Canonicalizer.of(scheme)).stage(scheme, ("body",))
+    stage = TextStages().stage(scheme, ("body",))
     sources = dict(enumerate(ranked_pages))
     by_signature = _shown(search.search("pages", _body()))
     answer = search.search("pages", _body(verify="text"))
@@ -214,13 +212,8 @@ def test_members_that_leave_a_group_together_make_one(tmp_path, scheme):
 ALL = SimilarOptions(size=100)
 
 
-@lru_cache
-def _canonicalizer(_: str) -> Canonicalizer:
-    return Canonicalizer.of(make_scheme(codes=["ru", "any"]))
-
-
 def _compared(scheme: Scheme, one: str, other: str) -> Comparison:
-    return compare_texts((one, other), ("a", "b"), (None, None), scheme, _canonicalizer(scheme.id))
+    return compare_texts((one, other), ("a", "b"), (None, None), scheme)
 
 
 def _copies(scheme: Scheme, pages: dict[str, str], id_: str, verify: str) -> set[str]:

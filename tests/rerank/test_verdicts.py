@@ -10,7 +10,6 @@ import pytest
 from support.copied_texts import doubtful_texts
 from support.hits import fill, signed, split
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.cli.shared.hits import counters_line
 from shinglefold.cli.shared.pairs import FOLDED_BY, reason
 from shinglefold.contracts.engine import JSON
@@ -59,7 +58,7 @@ def test_what_decided_on_two_texts_is_named(name: str):
     given = dict(decision)
     facts = NeverDiffer.parse(given.pop("never_differ", [])).facts(texts, [{}, {}])
     scheme = SCHEME.with_options(**given)
-    found = compare_texts(texts, ("a", "b"), (None, None), scheme, Canonicalizer.of(scheme), facts)
+    found = compare_texts(texts, ("a", "b"), (None, None), scheme, facts)
     assert (found.folds, found.decided_by) == (folds, decided)
     told = found.to_json(scheme)
     assert told["decided_by"] == decided
@@ -68,10 +67,9 @@ def test_what_decided_on_two_texts_is_named(name: str):
 
 def test_the_name_follows_from_the_figures_on_every_pair():
     """A threshold is named only where its figure is on the side of the verdict."""
-    canonicalizer = Canonicalizer.of(SCHEME)
     seen = set()
     for texts in combinations([*doubtful_texts(), EN, "мост", BASE[:300]], 2):
-        found = compare_texts(texts, ("a", "b"), (None, None), SCHEME, canonicalizer)
+        found = compare_texts(texts, ("a", "b"), (None, None), SCHEME)
         decision, decided = SCHEME.decision, found.decided_by
         seen.add(decided)
         share = found.similarity or 0.0
@@ -163,7 +161,7 @@ def _stored(search: FoldedSearch, ids: tuple[str, str]) -> JSON:
     body = {"query": {"ids": {"values": list(ids)}}, "ext": {"dedup": {"fold": False}}}
     hits = {hit["_id"]: hit for hit in search.search("pages", body)["hits"]["hits"]}
     pair = hits[ids[0]], hits[ids[1]]
-    return explain_pair(pair, SCHEME, Canonicalizer.of(SCHEME), "_dedup", ("body",)).facts
+    return explain_pair(pair, SCHEME, "_dedup", ("body",)).facts
 
 
 RU_SCHEME: Scheme = make_scheme(codes=["ru", "any"])

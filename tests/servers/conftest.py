@@ -20,7 +20,6 @@ from support.servers.lines import LINES
 from support.servers.local import LocalServer, minimal
 from support.servers.server import Server
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.cli.main import main
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
@@ -104,8 +103,8 @@ def first() -> int:
 
 
 @pytest.fixture(scope="session")
-def pipeline(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
-    return Pipeline.from_json(default_definition(), scheme, canonicalizer)
+def pipeline(scheme: Scheme) -> Pipeline:
+    return Pipeline.from_json(default_definition(), scheme)
 
 
 @pytest.fixture

@@ -39,8 +39,8 @@ class Site:
     folded: FoldedSearch
 
 
-def index_site(engine, scheme, canonicalizer, settings):
-    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+def index_site(engine, scheme, settings):
+    pipeline = Pipeline.from_json(default_definition(), scheme)
     return index_documents(
         engine, INDEX, articles(), pipeline, properties=PROPERTIES, settings=settings, workers=1
     )

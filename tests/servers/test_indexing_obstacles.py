@@ -49,9 +49,7 @@ def test_an_alias_of_one_index_takes_documents_unless_it_says_otherwise(
                 index_documents(engine, alias, pages(2), pipeline, workers=1)
 
 
-def test_a_strict_mapping_that_lacks_a_field_is_told_with_both_remedies(
-    engine, new_index, scheme, canonicalizer, pipeline
-):
+def test_a_strict_mapping_that_lacks_a_field_is_told_with_both_remedies(engine, new_index, scheme, pipeline):
     strict = mappings(scheme) | {"dynamic": "strict"}
     strict["properties"] |= FIELDS
     index = new_index(strict)
@@ -62,7 +60,7 @@ def test_a_strict_mapping_that_lacks_a_field_is_told_with_both_remedies(
     definition = default_definition()
     remedy = json.loads(reason[reason.index('{"remove"') : reason.rindex("}") + 1])
     without = {**definition, "processors": [*definition["processors"], remedy]}
-    bare = Pipeline.from_json(without, scheme, canonicalizer)
+    bare = Pipeline.from_json(without, scheme)
     other = new_index(strict | {"_meta": recipe_mappings(bare.recipe())["_meta"]})
     assert index_documents(engine, other, pages(2), bare, workers=1).indexed == 2
 

@@ -5,15 +5,14 @@ from typing import Any
 
 import pytest
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.ingest import Pipeline, index_documents
 from shinglefold.ingest.writing.target_index import rebuild, unfinished_rebuilds
 from shinglefold.model.scheme import Scheme
 
 
 @pytest.fixture
-def plain(scheme: Scheme, canonicalizer: Canonicalizer) -> Pipeline:
-    return Pipeline.from_json({"processors": []}, scheme, canonicalizer)
+def plain(scheme: Scheme) -> Pipeline:
+    return Pipeline.from_json({"processors": []}, scheme)
 
 
 def documents(count: int, age: str) -> list[dict[str, Any]]:

@@ -50,7 +50,7 @@ def aliased(engine, server, new_index):
 
 def numbering(engine, index, pipeline):
     recipe = Recipe.of(engine.mappings(index), index)
-    return Numbering(engine, index, recipe, canonicalizer=pipeline.tools.canonicalizer)
+    return Numbering(engine, index, recipe)
 
 
 def put(engine, index, pipeline, *documents):

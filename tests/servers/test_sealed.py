@@ -41,8 +41,8 @@ def test_forgeries_are_never_compared(engine, new_index, shards, options):
             folded(engine, seal=seal).search(index, {**LIST, "ext": {"dedup": {"on_trouble": "raise"}}})
 
 
-def test_doctor_finds_and_backfill_mends_what_lacks_the_seal(engine, new_index, scheme, canonicalizer):
-    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer, seal=SEAL)
+def test_doctor_finds_and_backfill_mends_what_lacks_the_seal(engine, new_index, scheme):
+    pipeline = Pipeline.from_json(default_definition(), scheme, seal=SEAL)
     made = recipe_mappings(pipeline.recipe())
     made["properties"] |= FIELDS
     index = new_index(made)
@@ -62,7 +62,7 @@ def test_doctor_finds_and_backfill_mends_what_lacks_the_seal(engine, new_index, 
     search = folded(engine, scheme).search(index, {"query": {"match_all": {}}, "size": 40})
     assert search["dedup"]["unreadable"] == 1
 
-    bare = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+    bare = Pipeline.from_json(default_definition(), scheme)
     with pytest.raises(RecipeMismatch, match="seal"):
         backfill(engine, index, bare)
     assert backfill(engine, index, pipeline).counts.updated == 2

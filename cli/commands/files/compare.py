@@ -144,7 +144,7 @@ def _compare_files(
     texts, names = two_texts(a, b, kind, encoding, itself=text)
     canonicalizer = Canonicalizer.of(scheme)
     facts = chosen_facts(never_differ, profile).facts(texts, [{}, {}])
-    found = compare_texts(texts, names, (language, language), scheme, canonicalizer, facts)
+    found = compare_texts(texts, names, (language, language), scheme, facts)
     sides = [elements_of(canonicalizer.placed(one, language), width, tolerant) for one in texts]
     matched, left_out, crowded = passages_between(*sides, gap=gap, tolerant=tolerant)
     _warn_of_repetitions(names[0], left_out, crowded)
@@ -205,7 +205,6 @@ def _compare_documents(
     passages: int,
 ) -> int:
     """Compare two documents of an index by their stored fingerprints and texts."""
-    from shinglefold.canon import Canonicalizer
     from shinglefold.cli.shared.open_index import open_store, seal_of_index, stored_hit
     from shinglefold.model.profiles import profile_of
     from shinglefold.rerank import FoldOptions
@@ -220,11 +219,9 @@ def _compare_documents(
         scheme, seal = store.scheme, seal_of_index(target, store.recipe)
         one = stored_hit(store, target, a, invocation.arguments)
         other = stored_hit(store, target, b, invocation.arguments)
-    canonicalizer = Canonicalizer.of(scheme)
     found = explain_pair(
         (one, other),
         scheme,
-        canonicalizer,
         store.field,
         fields or store.recipe.fields,
         seal=seal,

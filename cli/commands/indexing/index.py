@@ -195,7 +195,7 @@ def index(
     )
     canonicalizer = chosen.tools.canonicalizer
     load_lexicon(canonicalizer, target.settings)
-    opened = open_engine(target.where, search_canonicalizer(recipe.scheme, canonicalizer))
+    opened = open_engine(target.where, search_canonicalizer(recipe.scheme))
     build = partial(
         _write_index,
         engine=opened,
@@ -375,9 +375,9 @@ def _write_index(
         properties = {**untemplated, **properties}
         options["settings"] = {at: one for at, one in replaced.settings.items() if at not in settings}
 
-    numbering, tools = None, pipeline.tools
+    numbering = None
     if rules is not None:
-        numbering = Numbering(engine, name, recipe, tools.seal, rules, tools.canonicalizer)
+        numbering = Numbering(engine, name, recipe, pipeline.tools.seal, rules)
     options |= {"field": recipe.field, "groups": numbering, "properties": properties, "noted": recipe}
     with (
         explain_mapping_errors(mapping),

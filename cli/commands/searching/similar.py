@@ -245,7 +245,6 @@ def matches(
     The argument is a file, or - for standard input. The index must store what passages are found by ("index
     --passages"). The largest share comes first.
     """
-    from shinglefold.canon import Canonicalizer
     from shinglefold.cli.shared.open_index import no_passages, open_store, seal_of_index
     from shinglefold.cli.shared.sources import (
         check_language,
@@ -267,7 +266,7 @@ def matches(
         wanted, declared = (what, None) if text else text_as_indexed(what, kind, encoding, store.recipe)
         language = language or declared
         seal = seal_of_index(target, store.recipe)
-        search = MatchSearch(store.engine, Canonicalizer.of(store.scheme), language=language, seal=seal)
+        search = MatchSearch(store.engine, language=language, seal=seal)
         options = MatchOptions(min_share=min_share, size=size, filters=terms, source=SHOWN)
         page = search.find(index, wanted, options, place=after)
         _warn_of_missing_passages(store, index, target)

@@ -100,7 +100,7 @@ _RAW = [
 def signers(scheme):
     """One that reads line by line in numpy, and one that is compiled."""
     options = SignOptions(("title", "body"))
-    one, other = (Signer(scheme, options, Canonicalizer.of(scheme)) for _ in range(2))
+    one, other = (Signer(scheme, options, Canonicalizer(scheme.languages)) for _ in range(2))
     assert other.tools.fingerprinter.compile()
     assert one.fast_path() is None
     return one, other
@@ -199,10 +199,10 @@ def test_a_run_signs_quickly_from_the_first_compiled_task_on(scheme, tmp_path, m
     monkeypatch.setattr(tasks, "_SMALLEST", 500)
     source = tmp_path / "texts.jsonl"
     source.write_text("\n".join([*_LINES[:9], ""] * 30), "utf-8")
-    signer = Signer(scheme, SignOptions(("title", "body")), Canonicalizer.of(scheme))
+    signer = Signer(scheme, SignOptions(("title", "body")), Canonicalizer(scheme.languages))
     out = io.BytesIO()
     made = sign(SignJob((str(source),), signer, out, workers=1))
-    plain = Signer(scheme, SignOptions(("title", "body")), Canonicalizer.of(scheme))
+    plain = Signer(scheme, SignOptions(("title", "body")), Canonicalizer(scheme.languages))
     read = [line for line in source.read_bytes().split(b"\n") if line]
     task = LineRange(
         "x", tuple(Line(number, raw.rstrip(b"\r"), "") for number, raw in enumerate(read)), "utf-8", 1.0

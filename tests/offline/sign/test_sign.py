@@ -32,8 +32,8 @@ def signed_lines(job) -> list[bytes]:
     return stream.getvalue().splitlines()
 
 
-def stored(documents, scheme, canonicalizer) -> list[dict]:
-    pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+def stored(documents, scheme) -> list[dict]:
+    pipeline = Pipeline.from_json(default_definition(), scheme)
     return [outcome.document["_dedup"] for outcome in pipeline.run(documents)]
 
 
@@ -64,11 +64,9 @@ def file(varied, tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_the_fingerprints_are_those_that_index_stores_in_order(
-    make_job, file, varied, scheme, canonicalizer, workers
-):
+def test_the_fingerprints_are_those_that_index_stores_in_order(make_job, file, varied, scheme, workers):
     found = [json.loads(line) for line in signed_lines(make_job(file, "-", workers=workers))]
-    assert [one.pop("_dedup") for one in found] == stored(varied, scheme, canonicalizer)
+    assert [one.pop("_dedup") for one in found] == stored(varied, scheme)
     assert found == varied
 
 
@@ -88,7 +86,7 @@ def test_the_line_of_a_document_stays_as_it_is_byte_for_byte(make_job, tmp_path)
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("form", ["gz", "utf-16", "cp1251", "bom", "csv", "folder"])
-def test_other_forms_of_input_give_the_same_fingerprints(make_job, tmp_path, scheme, canonicalizer, form):
+def test_other_forms_of_input_give_the_same_fingerprints(make_job, tmp_path, scheme, form):
     documents = [{"id": str(n), "body": f"{_TEXT} {'слово ' * n}{n}"} for n in range(40)]
     text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in documents)
     path, more = tmp_path / "d.jsonl", {}
@@ -115,7 +113,7 @@ def test_other_forms_of_input_give_the_same_fingerprints(make_job, tmp_path, sch
         options = job.signer.options
         job.signer.options = replace(options, reading=replace(options.reading, encoding="cp1251"))
     found = [json.loads(line) for line in signed_lines(job)]
-    assert [one["_dedup"] for one in found] == stored(documents, scheme, canonicalizer)
+    assert [one["_dedup"] for one in found] == stored(documents, scheme)
     assert [one["_id" if form == "folder" else "id"] for one in found] == [one["id"] for one in documents]
     assert all(("_id" in one) == (form == "folder") for one in found)
 

@@ -66,7 +66,7 @@ def test_numbers_agree_when_a_node_is_killed_while_they_are_given_and_made_anew(
 ):
     disturbed = mishap("primary", grouped, stays=True)
     engine = disturbed.at("msearch", 1)
-    numbers = Numbering(engine, grouped, recipe, canonicalizer=pipeline.tools.canonicalizer)
+    numbers = Numbering(engine, grouped, recipe)
     summary = index_documents(engine, grouped, twice, pipeline, workers=1, backoff=LONG, groups=numbers)
     disturbed.check_it_happened()
     assert (summary.indexed, summary.failed, summary.stopped) == (len(twice), 0, "")

@@ -51,9 +51,9 @@ def torn(cluster: Cluster, scheme, pipeline, documents) -> Iterator[tuple[Engine
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_an_answer_that_lacks_a_shard_says_so_or_is_an_error(torn, scheme, canonicalizer, name):
+def test_an_answer_that_lacks_a_shard_says_so_or_is_an_error(torn, scheme, name):
     engine, index = torn
-    folded = FoldedSearch(engine, scheme, tiebreaker=engine.tiebreaker(), canonicalizer=canonicalizer)
+    folded = FoldedSearch(engine, scheme, tiebreaker=engine.tiebreaker())
     told = WAYS[name](folded, index)["dedup"]
     assert told["partial"] == {"failed_shards": 1}
     assert told["groups_total"]["relation"] != "eq"

@@ -27,10 +27,8 @@ def run(run):
 
 @pytest.mark.newest
 @pytest.mark.parametrize("number", range(len(DEFINITIONS)))
-def test_a_pipeline_of_the_page_goes_through_index_doctor_backfill_and_doctor(
-    engine, name, scheme, canonicalizer, number
-):
-    pipeline = Pipeline.from_json(DEFINITIONS[number], scheme, canonicalizer)
+def test_a_pipeline_of_the_page_goes_through_index_doctor_backfill_and_doctor(engine, name, scheme, number):
+    pipeline = Pipeline.from_json(DEFINITIONS[number], scheme)
     both = [{**page, "article": {"html": f"<p>{page['body']}</p>"}} for page in pages(20)]
     assert index_documents(engine, name, both, pipeline, workers=1).indexed == 20
     assert diagnose(engine, name, pipeline, DoctorOptions(workers=1)).healthy

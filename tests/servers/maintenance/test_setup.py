@@ -261,7 +261,7 @@ def test_signatures_come_from_doc_values_without_the_source(engine, new_index, s
 @pytest.mark.parametrize("inside", [None, "strict", False, True])
 @pytest.mark.parametrize("dynamic", ["strict", True, False])
 def test_setup_announces_every_field_and_a_second_run_has_nothing_to_do(
-    engine, server, new_index, scheme, canonicalizer, dynamic, inside
+    engine, server, new_index, scheme, dynamic, inside
 ):
     properties = {"title": {"type": "text"}, "body": {"type": "text"}, "id": {"type": "keyword"}}
     if inside is not None:
@@ -271,7 +271,7 @@ def test_setup_announces_every_field_and_a_second_run_has_nothing_to_do(
     first["processors"].append({"set": {"field": "lang", "copy_from": "_dedup.lang", "override": False}})
     steps["processors"].append({"set": {"field": "read_by", "value": "us"}})
     for definition in (first, steps):
-        pipeline = Pipeline.from_json(definition, scheme, canonicalizer)
+        pipeline = Pipeline.from_json(definition, scheme)
         request = SetupRequest(pipeline.recipe("_dedup"), indices=(index,))
         plan = make_plan(engine, request)
         if dynamic == "strict" and definition is steps:

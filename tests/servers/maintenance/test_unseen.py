@@ -60,14 +60,12 @@ def answers(engine, index, stored_values):
     return found
 
 
-def test_no_query_without_fields_finds_or_shows_what_setup_and_backfill_store(
-    engine, new_index, scheme, canonicalizer
-):
+def test_no_query_without_fields_finds_or_shows_what_setup_and_backfill_store(engine, new_index, scheme):
     index = new_index({"properties": TEXTS}, {"number_of_shards": 1, "number_of_replicas": 0})
     texts = [{**page, "rank": number} for number, page in enumerate(pages(30))]
     texts[3]["body"] += " ru true 287 sf3 0"
     store(engine, index, [{name: one[name] for name in ("id", *TEXTS)} for one in texts])
-    pipeline = Pipeline.from_json(default_definition(FIELD), scheme, canonicalizer)
+    pipeline = Pipeline.from_json(default_definition(FIELD), scheme)
     recipe = replace(pipeline.recipe(FIELD), groups=True)
     (made,) = [one.document[FIELD] for one in pipeline.run([texts[0]])]
     values = [

@@ -135,11 +135,11 @@ def owner(secured, monkeypatch, tmp_path) -> Callable[[Sequence[str], Sequence[s
 
 
 @pytest.fixture
-def site(engine_of, scheme, canonicalizer) -> Site:
+def site(engine_of, scheme) -> Site:
     """The administrator's engine, and an index of copies, of which some users do not see all."""
     admin = engine_of(ADMIN)
     if not admin.index_exists(INDEX):
-        pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+        pipeline = Pipeline.from_json(default_definition(), scheme)
         index_documents(admin, INDEX, copies(), pipeline, properties=PROPERTIES, settings=SETTINGS, workers=1)
         admin.create_index("secret-pages", {}, {})
     return Site(admin, FoldedSearch(admin, scheme, tiebreaker="id"))

@@ -135,11 +135,11 @@ def test_a_doctor_who_does_not_see_the_text_says_so_and_calls_nothing_stale(engi
 
 
 @pytest.fixture
-def quoted(site, scheme, canonicalizer):
+def quoted(site, scheme):
     """An index of the same documents that stores what passages are found by."""
     name = "public-quoted"
     if not site.engine.index_exists(name):
-        pipeline = Pipeline.from_json(with_passages(default_definition(), "_dedup"), scheme, canonicalizer)
+        pipeline = Pipeline.from_json(with_passages(default_definition(), "_dedup"), scheme)
         given = [hit["_source"] for hit in visible(site.engine).values()]
         fields = site.engine.mappings(INDEX)["properties"]
         properties = {field: fields[field] for field in fields if field != "_dedup"}
@@ -147,19 +147,15 @@ def quoted(site, scheme, canonicalizer):
     return name
 
 
-def test_passages_are_found_in_the_documents_a_user_sees_and_in_no_other(
-    engine_of, users, site, canonicalizer, quoted
-):
+def test_passages_are_found_in_the_documents_a_user_sees_and_in_no_other(engine_of, users, site, quoted):
     every = {hit["_id"]: hit for hit in site.engine.search(quoted, {"size": 1000})["hits"]["hits"]}
     partly = engine_of(users["partly"])
     seen = {hit["_id"] for hit in partly.search(quoted, {"size": 1000})["hits"]["hits"]}
     options, hidden = MatchOptions(size=100), 0
     for id_ in list(every)[:6]:
         text = every[id_]["_source"]["body"]
-        known = {
-            one.id for one in MatchSearch(site.engine, canonicalizer).find(quoted, text, options).matches
-        }
-        page = MatchSearch(partly, canonicalizer).find(quoted, text, options)
+        known = {one.id for one in MatchSearch(site.engine).find(quoted, text, options).matches}
+        page = MatchSearch(partly).find(quoted, text, options)
         assert {one.id for one in page.matches} == known & seen
         assert page.candidates <= len(seen)
         assert not [one for one in every.keys() - seen if f'"{one}"' in json.dumps(page.to_json())]
@@ -167,12 +163,10 @@ def test_passages_are_found_in_the_documents_a_user_sees_and_in_no_other(
     assert hidden > 0
 
 
-def test_who_does_not_see_the_text_is_shown_no_passage_of_it(engine_of, users, site, canonicalizer, quoted):
+def test_who_does_not_see_the_text_is_shown_no_passage_of_it(engine_of, users, site, quoted):
     (hit,) = site.engine.search(quoted, {"size": 1})["hits"]["hits"]
     body = hit["_source"]["body"]
-    page = MatchSearch(engine_of(users["blinkered"]), canonicalizer).find(
-        quoted, body, MatchOptions(source=None)
-    )
+    page = MatchSearch(engine_of(users["blinkered"])).find(quoted, body, MatchOptions(source=None))
     told = json.dumps(page.to_json(), ensure_ascii=False)
     assert body[:40] not in told
     assert page.matches == ()

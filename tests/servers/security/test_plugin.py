@@ -72,7 +72,7 @@ def index_of(shards: int) -> str:
 
 
 @pytest.fixture
-def admin(engine_of, users, site, scheme, canonicalizer) -> Engine:
+def admin(engine_of, users, site, scheme) -> Engine:
     """The administrator's engine, with the same documents in an index of one shard and in one of three."""
     admin: Engine = engine_of(users["chief"])
     if not admin.index_exists(index_of(SHARDS[-1])):
@@ -89,7 +89,7 @@ def admin(engine_of, users, site, scheme, canonicalizer) -> Engine:
         admin.create_index(_ALLOWED, {}, {"number_of_replicas": 0})
         admin.bulk([{"_index": _ALLOWED, "_id": "1", "_source": listed}])
         admin.refresh(_ALLOWED)
-        pipeline = Pipeline.from_json(default_definition(), scheme, canonicalizer)
+        pipeline = Pipeline.from_json(default_definition(), scheme)
         properties = {**FIELDS, "id": {"type": "keyword"}, **_FIELDS}
         for shards in SHARDS:
             settings = {"number_of_shards": shards, "number_of_replicas": 0}

@@ -7,7 +7,6 @@ import pytest
 from support.copied import make, pipeline_of, recipe_of
 from support.topologies import NAMES, Place, laid_out
 
-from shinglefold.canon import Canonicalizer
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import mappings
 from shinglefold.ingest.index_mapping import recipe_mappings
@@ -18,11 +17,6 @@ from shinglefold.rerank.matching import MatchOptions, MatchSearch
 COPIED = make()
 IDS = list(COPIED.documents)
 ALL = MatchOptions(size=100)
-
-
-@pytest.fixture(scope="module")
-def canonicalizer() -> Canonicalizer:
-    return Canonicalizer.of(make_scheme())
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +54,8 @@ def changing(request, engine, server, documents, mapped) -> Iterator[Place]:
 
 
 @pytest.fixture
-def search(engine, canonicalizer) -> MatchSearch:
-    return MatchSearch(engine, canonicalizer)
+def search(engine) -> MatchSearch:
+    return MatchSearch(engine)
 
 
 def numbers(place: Place, matches) -> list[int]:

@@ -44,9 +44,9 @@ def spoilt(server) -> Iterator[Relay]:
 
 
 @pytest.fixture
-def folded(spoilt, canonicalizer) -> Iterator[FoldedSearch]:
+def folded(spoilt) -> Iterator[FoldedSearch]:
     with closing(open_engine(spoilt.url)) as engine:
-        yield FoldedSearch(engine, SCHEME, tiebreaker=engine.tiebreaker(), canonicalizer=canonicalizer)
+        yield FoldedSearch(engine, SCHEME, tiebreaker=engine.tiebreaker())
 
 
 @pytest.mark.parametrize("name", WAYS)
