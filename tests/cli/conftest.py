@@ -3,29 +3,16 @@
 import contextlib
 import gzip
 import io
-import json
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
+from support.commands import Ran, json_lines
 
 from shinglefold.cli.main import main
 from shinglefold.examples import articles
-
-
-class Ran(NamedTuple):
-    """How a command ended and what it wrote."""
-
-    code: int
-    out: str
-    err: str
-
-    def json(self) -> Any:
-        return json.loads(self.out)
-
 
 Run = Callable[..., Ran]
 
@@ -38,6 +25,8 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("SHINGLEFOLD_")]:
         if name != "SHINGLEFOLD_DATA":
             monkeypatch.delenv(name)
+    # More processes take longer to start than these documents take.
+    monkeypatch.setenv("SHINGLEFOLD_WORKERS", "1")
 
 
 @pytest.fixture
@@ -60,7 +49,7 @@ def examples_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example corpus as a file."""
     path = tmp_path_factory.mktemp("examples") / "articles.jsonl.gz"
     with gzip.open(path, "wt", encoding="utf-8") as lines:
-        lines.writelines(json.dumps(article, ensure_ascii=False) + "\n" for article in articles())
+        lines.write(json_lines(*articles()))
     return path
 
 

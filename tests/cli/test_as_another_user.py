@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import which
-from typing import NamedTuple
 
 import pytest
+from support.commands import Ran
 
 from shinglefold.cli.main import main
 
@@ -78,14 +78,6 @@ _REFUSED = {
     "similar secret.jsonl": "secret.jsonl",
     "matches secret.jsonl": "secret.jsonl",
 }
-
-
-class Ran(NamedTuple):
-    """How a command ended and what it wrote."""
-
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture(scope="module")

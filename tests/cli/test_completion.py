@@ -2,11 +2,9 @@
 
 import os
 import subprocess
-import sys
 
 import pytest
-
-_COMMAND = [sys.executable, "-c", "from shinglefold.cli.main import main; main()"]
+from support.commands import PROGRAM
 
 
 def completed(*words: str) -> list[str]:
@@ -17,7 +15,7 @@ def completed(*words: str) -> list[str]:
         "COMP_WORDS": " ".join(["shinglefold", *words]),
         "COMP_CWORD": str(len(words)),
     }
-    done = subprocess.run(_COMMAND, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    done = subprocess.run(PROGRAM, capture_output=True, text=True, env=environment, timeout=60, check=False)
     assert done.stderr == ""
     return done.stdout.splitlines()
 

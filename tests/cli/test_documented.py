@@ -169,8 +169,7 @@ def test_every_key_of_json_is_on_the_page(run, words, examples_file, engine_fold
     Path("new.jsonl").write_text(json.dumps({"id": "new", "title": "Bridge", "body": text}) + "\n")
     if "other" in words and not words.startswith("index"):
         assert run("setup", "other").code == 0
-    ran = run(*words.replace("FILE", str(examples_file)).split(), "--json")
-    assert ran.code == 0, ran.err
+    ran = run(*words.replace("FILE", str(examples_file)).split(), "--json").check(0)
     answer = json.loads(ran.out.splitlines()[0]) if words.startswith("groups") else ran.json()
     command = words.split()[0]
     subject = next(

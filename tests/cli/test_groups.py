@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from support.commands import TEXT, write_lines
 
 import shinglefold
 from shinglefold.examples import articles
-
-_TEXT = "The old bridge is closed until Monday because the river rises, buses take another way."
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +23,7 @@ def stories() -> list[list[str]]:
 
 @pytest.mark.parametrize("linkage", ["connected", "leader"])
 def test_the_groups_of_the_example_corpus_are_its_stories(run, examples_file, stories, linkage):
-    ran = run("groups", examples_file, "--linkage", linkage)
-    assert ran.code == 0
+    ran = run("groups", examples_file, "--linkage", linkage).check(0)
     assert "166 documents: 38 groups with copies, which have 142 documents; " + linkage in ran.err
     assert [line.split("\t") for line in ran.out.splitlines()] == stories
 
@@ -43,9 +41,9 @@ def test_json_and_csv_tell_the_same(run, examples_file, stories):
 
 
 def test_titles_are_those_of_the_field_and_where_a_document_has_one(run):
-    given = [{"id": 1, "head": "Its\ttitle", "body": _TEXT}, {"id": 2, "body": _TEXT}]
-    Path("a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in given))
-    command = ("a.jsonl", "--title-field", "head", "--workers", 1)
+    given = [{"id": 1, "head": "Its\ttitle", "body": TEXT}, {"id": 2, "body": TEXT}]
+    write_lines("a.jsonl", *given)
+    command = ("a.jsonl", "--title-field", "head")
     assert run("groups", *command, "--json").json()["titles"] == ["Its\ttitle", ""]
     assert run("groups", *command, "--titles").out == "1\tIts title\n2\t\n\n"
     pair = run("groups", "--pairs", *command, "--json").json()
@@ -57,22 +55,22 @@ def test_titles_are_those_of_the_field_and_where_a_document_has_one(run):
 def test_counts_say_what_an_index_of_the_same_documents_counts_otherwise(run):
     """Chains, equal ids and short texts: each difference between groups and a report is told by both."""
     words = [f"word{number}" for number in range(100)]
-    given = [{"id": "same", "body": _TEXT}, {"id": "same", "body": _TEXT}, {"id": "short", "body": "a b"}]
+    given = [{"id": "same", "body": TEXT}, {"id": "same", "body": TEXT}, {"id": "short", "body": "a b"}]
     for number in range(6):
         given.append({"id": f"chain{number}", "body": " ".join(words)})
         words[number * 17 : number * 17 + 17] = [f"new{number}x{at}" for at in range(17)]
-    Path("a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in given))
-    chained = run("groups", "a.jsonl", "--workers", 1, "--linkage", "connected").err
+    write_lines("a.jsonl", *given)
+    chained = run("groups", "a.jsonl", "--linkage", "connected").err
     assert "9 documents: 2 groups with copies, which have 8 documents; connected: chains of copies" in chained
     assert "1 document has the id of another one" in chained
     assert "an index keeps only the last one of an id" in chained
     assert "1 with too little text for a signature" in chained
-    files = run("report", "a.jsonl", "--workers", 1, "--json").json()
-    groups = run("groups", "a.jsonl", "--workers", 1, "--json").out.splitlines()
+    files = run("report", "a.jsonl", "--json").json()
+    groups = run("groups", "a.jsonl", "--json").out.splitlines()
     listed = [json.loads(one) for one in groups]
     assert f"9 documents: {len(listed)} groups" in run("groups", "a.jsonl", "--linkage", "leader").err
     assert files["shared"] + files["copies"] == sum(one["size"] for one in listed)
-    assert run("index", "a.jsonl", "--groups", "--workers", 1).code == 0
+    assert run("index", "a.jsonl", "--groups").code == 0
     stored = run("report", "pages", "--json").json()
     assert (stored["documents"], stored["linkage"]) == (8, "leader")
     shown = run("report", "pages").out
@@ -91,11 +89,11 @@ def test_files_texts_and_searches_show_the_same_groups_of_a_chain(run):
     for number in range(6):
         given.append({"id": f"{number}", "number": number, "body": " ".join(words)})
         words[number * 17 : number * 17 + 17] = [f"new{number}x{at}" for at in range(17)]
-    Path("chain.jsonl").write_text("".join(json.dumps(one) + "\n" for one in given))
-    listed = run("groups", "chain.jsonl", "--json", "--workers", 1).out.splitlines()
+    write_lines("chain.jsonl", *given)
+    listed = run("groups", "chain.jsonl", "--json").out.splitlines()
     found = [[int(one) for one in json.loads(line)["ids"]] for line in listed]
     texts = shinglefold.groups([one["body"] for one in given], languages=["en"])
-    assert run("index", "chain.jsonl", "--index", "chain", "--workers", 1).code == 0
+    assert run("index", "chain.jsonl", "--index", "chain").code == 0
     body = {"query": {"match_all": {}}, "sort": ["number"], "ext": {"dedup": {"verify": "text"}}}
     with shinglefold.open(Path(".shinglefold"), "chain") as site:
         hits = site.search(body)["hits"]["hits"]
@@ -119,42 +117,34 @@ def test_documents_without_a_copy_are_groups_of_one(run, examples_file):
 
 @pytest.mark.parametrize("option", ["--linkage leader", "--min-size 2", "--csv", "--sort size"])
 def test_options_of_groups_are_refused_of_pairs(run, examples_file, option):
-    ran = run("groups", "--pairs", *option.split(), examples_file)
-    assert ran.code == 2
-    assert f"{option.partition(' ')[0]}" in ran.err
-    assert "is for groups: leave it or --pairs out" in ran.err
+    run("groups", "--pairs", *option.split(), examples_file).check(
+        2, f"{option.partition(' ')[0]}", "is for groups: leave it or --pairs out"
+    )
 
 
 def test_an_order_of_pairs_is_refused_of_groups(run, examples_file):
-    ran = run("groups", "--sort", "resemblance", examples_file)
-    assert (ran.code, "--sort resemblance is for pairs: add --pairs" in ran.err) == (2, True)
+    run("groups", "--sort", "resemblance", examples_file).check(
+        2, "--sort resemblance is for pairs: add --pairs"
+    )
 
 
 def test_two_forms_at_once_are_refused(run, examples_file):
-    ran = run("groups", "--csv", "--json", examples_file)
-    assert ran.code == 2
-    assert "give one of them" in ran.err
+    run("groups", "--csv", "--json", examples_file).check(2, "give one of them")
 
 
 def test_what_can_not_be_read_is_told(run):
     Path("pages.jsonl").write_text('{"id": 1, "body": "a b c d e f g h"}\nnonsense\n')
-    ran = run("groups", "pages.jsonl")
-    assert ran.code == 3
-    assert "1 document left out" in ran.err
-    assert "pages.jsonl:2" in ran.err
+    run("groups", "pages.jsonl").check(3, "1 document left out", "pages.jsonl:2")
 
 
 @pytest.mark.parametrize("command", [("groups", "--pairs"), ("groups",), ("advise", "sample")])
 def test_a_collection_without_a_document_is_told(run, command):
     Path("empty.jsonl").write_text("\n")
-    ran = run(*command, "empty.jsonl", "--workers", 1)
-    assert ran.code == 1
+    ran = run(*command, "empty.jsonl").check(1)
     assert ran.err.splitlines()[-1].startswith("no documents found; check the sources, or say their --format")
 
 
 def test_an_index_in_the_place_of_a_file_leads_to_its_report(run):
-    told = run("groups", "pages")
-    assert told.code == 1
-    assert "no such file or folder" in told.err
+    told = run("groups", "pages").check(1, "no such file or folder")
     assert told.err.rstrip().endswith("Of an index: shinglefold report pages")
     assert "index" not in run("groups", "pages.jsonl").err

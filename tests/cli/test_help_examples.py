@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 import pytest
 import trustme
+from support.commands import json_lines
 
 from shinglefold.cli.main import cli, main
 
@@ -119,6 +120,7 @@ def _ran(line: str, folder: Path, stdin: str = "") -> subprocess.CompletedProces
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(sys, "stdin", given)
+        patch.delenv("SHINGLEFOLD_WORKERS", raising=False)
         code = main(words[1:])
     told = []
     for stream in (out, err):
@@ -155,7 +157,7 @@ def test_an_example_runs(folder, name, line):
     if name == "delete":
         # What is deleted is made first.
         pages = [{"id": f"page-{n}", "title": "Bridges", "body": "closed", "host": "x"} for n in (17, 18)]
-        made = "".join(json.dumps(page) + "\n" for page in pages)
+        made = json_lines(*pages)
         assert _ran("shinglefold index - --index deleted", folder, made).returncode == 0
         own = line.replace("delete pages", "delete deleted")
     ran = _ran(own, folder)

@@ -24,8 +24,7 @@ def test_every_hint_has_the_options_in_force(run):
     Path("my settings.toml").write_text('data_dir = "elsewhere"\n')
     where = ("--engine", "a folder", "--config", "my settings.toml")
     bad = lines(20) + json.dumps({"id": "bad", "body": 5}) + "\n"
-    ran = run("index", "-", *where, "--dead-letters", "fail it.jsonl", "--workers", 1, stdin=bad)
-    assert ran.code == 3
+    ran = run("index", "-", *where, "--dead-letters", "fail it.jsonl", stdin=bad).check(3)
     (hint,) = hints(ran.out)
     assert hint == ["index", "fail it.jsonl", "--index", "pages", "--replay", *where]
     letters = Path("fail it.jsonl")
@@ -36,7 +35,7 @@ def test_every_hint_has_the_options_in_force(run):
             {"_op_type": "update", "_index": "pages", "_id": f"page-{n}", "doc": {"_dedup": None}}
             for n in range(3)
         ).failures
-    ill = run("doctor", "pages", *where, "--workers", 1)
+    ill = run("doctor", "pages", *where)
     assert hints(ill.out) == [["backfill", "pages", *where]]
     planned = run("setup", "pages", *where)
     assert hints(planned.out) == [["backfill", "pages", *where]]
@@ -56,7 +55,7 @@ _WHERE = ("--engine", "a folder", "--config", "my settings.toml")
 def elsewhere(run) -> str:
     """An index in a folder and with a settings file that each command must name."""
     Path("my settings.toml").write_text('data_dir = "wrong"\n')
-    assert run("index", "-", *_WHERE, "--index", "it's", "--workers", 1, stdin=lines(20)).code == 0
+    assert run("index", "-", *_WHERE, "--index", "it's", stdin=lines(20)).code == 0
     return "it's"
 
 
@@ -103,9 +102,9 @@ def test_a_field_of_somebody_else_is_told_with_a_command_that_goes_round_it(run,
 @pytest.mark.parametrize("command", ["groups", "advise sample"])
 def test_texts_elsewhere_are_told_with_a_command_that_takes_them(run, command, workers):
     Path("my texts.jsonl").write_text(lines(20, title="headline", body="content"))
-    ran = run(*command.split(), "my texts.jsonl", "--workers", workers)
-    assert ran.code == 3
-    assert "there is text in headline, content" in ran.err
+    ran = run(*command.split(), "my texts.jsonl", "--workers", workers).check(
+        3, "there is text in headline, content"
+    )
     (again,) = run_hints(run, ran.err)
     assert again.code == 0
     assert "there is text in" not in again.err
@@ -124,9 +123,7 @@ def test_copies_on_standard_input_are_found_by_the_command_that_is_told(run, com
 @pytest.mark.parametrize("output", [(), ("-o", "my signed.jsonl")], ids=["standard output", "file"])
 def test_what_was_signed_without_text_is_signed_anew_by_the_command_that_is_told(run, output):
     Path("my texts.jsonl").write_text(lines(20, title="headline", body="content"))
-    ran = run("sign", "my texts.jsonl", *output)
-    assert ran.code == 3
-    assert "there is text in headline, content" in ran.err
+    ran = run("sign", "my texts.jsonl", *output).check(3, "there is text in headline, content")
     (again,) = run_hints(run, ran.err)
     assert again.code == 0
     assert "there is text in" not in again.err
@@ -147,8 +144,7 @@ def test_a_file_with_a_blank_in_its_name_stays_one_word(run):
         ("advise", "sample"): "documents.jsonl",
     }
     for asked, output in commands.items():
-        ran = run(*asked, "my pages.parquet")
-        assert ran.code == 2
+        ran = run(*asked, "my pages.parquet").check(2)
         (command,) = hints(ran.err.replace(", and give that", ""))
         assert command == ["sign", "my pages.parquet", "--output", output]
         assert run(*command, "--overwrite").code == 0
@@ -171,8 +167,7 @@ def test_letters_of_a_first_run_that_stored_nothing_are_tried_as_that_run_would_
     )
     ran = run(
         "index", "-", "--index", "news", *options, "--dead-letters", "failed.jsonl", stdin=json.dumps(letter)
-    )
-    assert ran.code == 1
+    ).check(1)
     file = Path("failed.jsonl")
     file.write_text(
         file.read_text().replace('"headline": 5', '"headline": "мост через реку закроют на ремонт"')
@@ -194,7 +189,7 @@ def test_the_next_page_is_asked_for_with_the_options_in_force(run, command):
     Path("my settings.toml").write_text('data_dir = "wrong"\n')
     text = " ".join(f"word{number}" for number in range(60))
     given = "".join(json.dumps({"id": f"{n}", "body": f"{text} {n}"}) + "\n" for n in range(3))
-    assert run("index", "-", *_WHERE, "--index", "it's", "--passages", "--workers", 1, stdin=given).code == 0
+    assert run("index", "-", *_WHERE, "--index", "it's", "--passages", stdin=given).code == 0
     page = run(command, "--text", text, *_WHERE, "--index", "it's", "--size", 1)
     (following,) = run_hints(run, page.out)
     assert "next page: " in following.out
@@ -202,9 +197,9 @@ def test_the_next_page_is_asked_for_with_the_options_in_force(run, command):
 
 
 def test_several_addresses_with_one_scheme_are_refused_with_the_command_that_was_meant(run):
-    ran = run("search", "bridge", "--index", "news", "--engine", "https://ada:hidden@one:9200,two:9200")
-    assert ran.code == 2
-    assert "shinglefold search bridge --index news --engine https://one:9200,https://two:9200" in ran.err
+    ran = run(
+        "search", "bridge", "--index", "news", "--engine", "https://ada:hidden@one:9200,two:9200"
+    ).check(2, "shinglefold search bridge --index news --engine https://one:9200,https://two:9200")
     assert "hidden" not in ran.err
     assert run("stats", "--engine", "a,b").code == 0
 
@@ -224,8 +219,7 @@ def test_several_addresses_with_one_scheme_are_refused_with_the_command_that_was
 )
 def test_an_index_in_the_other_place_names_the_right_command(run, typed, meant):
     """The index is the argument of commands about indices, and --index of those about anything else."""
-    ran = run(*typed.split())
-    assert ran.code == 2
+    ran = run(*typed.split()).check(2)
     assert (f"shinglefold {meant}. See" in ran.err) if meant else ("--index" not in ran.err)
 
 
@@ -272,7 +266,7 @@ def test_a_quotation_that_is_no_command_stays_as_it_is():
 def test_ids_of_a_summary_stay_as_they_are_even_if_they_look_like_a_command(run):
     named = "`shinglefold stats`"
     Path("one.jsonl").write_text(json.dumps({"id": named, "body": "a bridge across the river " * 4}) + "\n")
-    assert run("index", "one.jsonl", "--workers", 1).code == 0
+    assert run("index", "one.jsonl").code == 0
     deleted = run("delete", "pages", "--id", named, "--dry-run", "--json")
     assert deleted.json()["ids"] == [named]
     ours = {

@@ -43,10 +43,11 @@ def make(canonicalizer):
 def test_setup_asks_for_the_fields_if_no_document_has_a_text_in_the_usual_ones(run, make):
     make({"headline": _TEXT, "content": _TEXT}, _OWN)
     for flags in (["--dry-run"], []):
-        ran = run("setup", "theirs", *flags)
-        assert ran.code == 2
-        assert "none of the 5 documents of theirs looked at has text in title, body" in ran.err
-        assert "setup theirs --field headline --field content && " in ran.err
+        run("setup", "theirs", *flags).check(
+            2,
+            "none of the 5 documents of theirs looked at has text in title, body",
+            "setup theirs --field headline --field content && ",
+        )
     ran = run("setup", "theirs", "--field", "headline", "--field", "content")
     assert (ran.code, ran.err) == (0, "")
 
@@ -55,22 +56,21 @@ def test_a_backfill_that_found_no_text_at_all_is_no_success(run, make):
     make({"headline": _TEXT, "content": _TEXT}, _OWN)
     run("setup", "theirs", "--field", "title", "--field", "body")
     for more in ([], ["--json"]):
-        ran = run("backfill", "theirs", "--workers", 1, *more)
-        assert ran.code == 3
-        assert "there is text in headline, content; to take it from there: shinglefold setup" in ran.err
+        run("backfill", "theirs", *more).check(
+            3, "there is text in headline, content; to take it from there: shinglefold setup"
+        )
     run("setup", "theirs", "--field", "headline", "--field", "content")
-    ran = run("backfill", "theirs", "--workers", 1)
+    ran = run("backfill", "theirs")
     assert (ran.code, ran.err) == (0, "")
 
 
 def test_a_part_of_a_fingerprint_with_a_wrong_type_leads_to_another_field(run, make):
     make({"title": _TEXT, "body": _TEXT, "_dedup": {"properties": {"signature": _TEXT}}})
-    ran = run("setup", "theirs")
-    assert ran.code == 3
+    ran = run("setup", "theirs").check(3)
     assert "shinglefold setup theirs --dedup-field _copies" in ran.out
     assert ran.out.endswith("nothing was changed\n")
     assert run("setup", "theirs", "--dedup-field", "_copies").code == 0
-    assert run("backfill", "theirs", "--workers", 1).code == 0
+    assert run("backfill", "theirs").code == 0
 
 
 def test_all_languages_are_those_whose_dictionaries_are_there(run, make, monkeypatch):
@@ -78,26 +78,27 @@ def test_all_languages_are_those_whose_dictionaries_are_there(run, make, monkeyp
     run("setup", "theirs")
     points = {**installed(), "xx": EntryPoint("xx", f"{__name__}:Lacking", registry.LANGUAGES)}
     monkeypatch.setattr(registry, "installed", lambda: points)
-    ran = run("setup", "theirs", "--languages", "all")
-    assert ran.code == 0
-    assert "left out because their dictionaries are not installed: xx" in ran.err
+    run("setup", "theirs", "--languages", "all").check(
+        0, "left out because their dictionaries are not installed: xx"
+    )
 
 
 def test_setup_of_an_index_whose_language_has_another_version_names_what_moves_it(run, make, monkeypatch):
     make({"title": _TEXT, "body": _TEXT})
     run("setup", "theirs")
     monkeypatch.setattr(language_class("en"), "version", classmethod(lambda _: "999"))
-    ran = run("setup", "theirs")
-    assert ran.code == 1
-    assert "index 'theirs' was made with scheme en 1, but en 999 is in use" in ran.err
-    assert "shinglefold index FILE --index theirs --recreate" in ran.err
+    run("setup", "theirs").check(
+        1,
+        "index 'theirs' was made with scheme en 1, but en 999 is in use",
+        "shinglefold index FILE --index theirs --recreate",
+    )
 
 
 def test_a_setup_after_which_nothing_can_fold_is_no_success(run, make):
     make({"headline": _TEXT, "content": _TEXT}, _OWN)
-    ran = run("setup", "theirs", "--field", "headlin")
-    assert ran.code == 3
-    assert "none of the 5 documents of theirs looked at has text in headlin" in ran.err
+    run("setup", "theirs", "--field", "headlin").check(
+        3, "none of the 5 documents of theirs looked at has text in headlin"
+    )
 
 
 def test_a_new_index_has_the_languages_named_and_any(run):
@@ -110,10 +111,9 @@ def test_a_new_index_has_the_languages_named_and_any(run):
 def test_doctor_names_the_command_for_a_field_that_the_mappings_lack(run, make):
     make({"title": _TEXT, "body": _TEXT})
     assert run("setup", "theirs").code == 0
-    assert run("backfill", "theirs", "--workers", 1).code == 0
+    assert run("backfill", "theirs").code == 0
     run("setup", "theirs", "--field", "summary")
-    ran = run("doctor", "theirs", "--workers", 1)
-    assert ran.code == 3
+    ran = run("doctor", "theirs").check(3)
     assert "the mappings have no field summary: if the text is in another field, name that: " in ran.out
     assert "shinglefold setup theirs --field FIELD; " in ran.out
 

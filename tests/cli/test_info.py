@@ -33,11 +33,11 @@ def test_settings_come_with_their_origin(run, monkeypatch):
 
 def test_a_settings_file_is_named_as_it_was_given(run, tmp_path):
     file = tmp_path / "own.toml"
-    file.write_text("workers = 2\n")
+    file.write_text('preset = "classic"\n')
     ran = run("info", "--config", file)
     assert (ran.code, ran.err) == (0, "")
-    (line,) = [line for line in ran.out.splitlines() if line.startswith("workers ")]
-    assert line.split() == ["workers", "2", "file", str(file)]
+    (line,) = [line for line in ran.out.splitlines() if line.startswith("preset ")]
+    assert line.split() == ["preset", "classic", "file", str(file)]
 
 
 def _rows(run):
@@ -46,7 +46,8 @@ def _rows(run):
     }
 
 
-def test_what_is_in_force_where_nothing_is_set_is_said_in_words(run):
+def test_what_is_in_force_where_nothing_is_set_is_said_in_words(run, monkeypatch):
+    monkeypatch.delenv("SHINGLEFOLD_WORKERS")
     rows = _rows(run)
     assert rows["languages"] == "all installed: any,en,ru,uk,zh default"
     assert rows["language"] == rows["lexicon_file"] == rows["seal_key"] == "none default"
@@ -131,8 +132,7 @@ def test_the_table_has_a_line_a_language(run):
 def test_one_that_can_not_be_used_is_listed_with_what_it_lacks(run, monkeypatch, plugin, problem, install):
     points = {**installed(), "xx": EntryPoint("xx", plugin, registry.LANGUAGES)}
     monkeypatch.setattr(registry, "installed", lambda: points)
-    ran = run("info", "--json")
-    assert ran.code == 0
+    ran = run("info", "--json").check(0)
     *others, last = ran.json()["languages"]
     assert [one["code"] for one in others] == list(points)[:-1]
     assert last["code"] == "xx"

@@ -5,16 +5,15 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.commands import PROGRAM
 
 from shinglefold.engines.embedded import EmbeddedEngine
 
-_COMMAND = [sys.executable, "-c", "import sys; from shinglefold.cli.main import main; sys.exit(main())"]
 _PATIENCE = 240
 
 
@@ -27,7 +26,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         running.append(
             subprocess.Popen(
-                [*_COMMAND, *arguments],
+                [*PROGRAM, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -133,16 +132,16 @@ def test_adding_on_a_full_disk_tells_what_is_stored(run, small_disk: Path):
     engine = small_disk / "engine"
     assert run("setup", "news", "--engine", engine).code == 0
     lines = "\n".join(json.dumps({"id": str(n), "body": os.urandom(2_000).hex(" ")}) for n in range(900))
-    ran = run("add", "-", "--index", "news", "--json", "--engine", engine, stdin=lines)
-    assert ran.code == 1
-    assert "the disk is full" in ran.err
+    ran = run("add", "-", "--index", "news", "--json", "--engine", engine, stdin=lines).check(
+        1, "the disk is full"
+    )
     assert "a fault of shinglefold" not in ran.err
 
 
 def test_temporary_files_on_a_full_disk_name_the_remedy(run, small_disk: Path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(small_disk))
     lines = "\n".join(json.dumps({"id": str(n), "body": os.urandom(2_000).hex(" ")}) for n in range(900))
-    ran = run("groups", "-", "--workers", 1, stdin=lines)
+    ran = run("groups", "-", stdin=lines)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.splitlines() == [
         "error: cannot write temporary files: the disk is full; make room, or set TMPDIR to a folder on "

@@ -4,25 +4,22 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-_COMMAND = [sys.executable, "-c", "import sys; from shinglefold.cli.main import main; sys.exit(main())"]
-_TEXT = "The old bridge is closed until Monday because the river rises, buses take another way."
+from support.commands import PROGRAM, TEXT, json_lines
 
 
 @pytest.fixture
 def site(run):
     """An index of three pages, one of them too short to sign."""
     pages = [
-        {"id": "a", "title": "Bridge", "body": _TEXT, "host": "one"},
-        {"id": "b", "title": "Bridge", "body": _TEXT.replace("old", "new"), "host": "two"},
+        {"id": "a", "title": "Bridge", "body": TEXT, "host": "one"},
+        {"id": "b", "title": "Bridge", "body": TEXT.replace("old", "new"), "host": "two"},
         {"id": "c", "title": "Yes", "body": "no", "host": "two"},
     ]
-    lines = "".join(json.dumps(page) + "\n" for page in pages)
-    assert run("index", "-", "--index", "site", "--workers", 1, stdin=lines).code == 0
+    lines = json_lines(*pages)
+    assert run("index", "-", "--index", "site", stdin=lines).code == 0
     return "site"
 
 
@@ -58,8 +55,7 @@ def test_indices_are_listed_with_documents_signed_share_size_and_scheme(run, sit
     ids=lambda arguments: arguments[0],
 )  # fmt: skip
 def test_a_pattern_that_no_index_fits_is_a_missing_index_for_every_command(run, site, arguments):
-    ran = run(*arguments, "--json")
-    assert ran.code == 1
+    ran = run(*arguments, "--json").check(1)
     error = ran.json()["error"]
     assert (error["type"], error["exit_code"]) == ("IndexMissing", 1)
     assert error["message"].startswith("no index fits 'x*'")
@@ -108,8 +104,7 @@ def test_documents_are_deleted_by_id_and_missing_ones_are_told(run, site):
     dry = run("delete", site, "--id", "a", "--id", "x", "--dry-run")
     assert (dry.code, "not there: x" in dry.out) == (3, True)
     assert "a" in run("search", "bridge", "--index", site, "--no-fold", "--json").out
-    told = run("delete", site, "--id", "a", "--id", "x", "--yes", "--json")
-    assert told.code == 3
+    told = run("delete", site, "--id", "a", "--id", "x", "--yes", "--json").check(3)
     assert (told.json()["deleted"], told.json()["missing"]) == (1, ["x"])
     assert _ids(run) == {"b", "c"}
 
@@ -137,9 +132,7 @@ def test_documents_that_a_query_finds_are_deleted(run, site):
     ],
 )
 def test_nothing_is_deleted_unasked_or_by_mistake(run, site, arguments, told):
-    ran = run("delete", *arguments)
-    assert ran.code == 2
-    assert told in ran.err
+    run("delete", *arguments).check(2, told)
     assert _ids(run) >= {"c"}
 
 
@@ -155,7 +148,7 @@ def test_a_whole_index_is_deleted_with_yes(run, site):
 def test_on_a_terminal_it_asks(run, site, answer, code, left):
     ours, theirs = pty.openpty()
     command = subprocess.Popen(
-        [*_COMMAND, "delete", site], stdin=theirs, stdout=subprocess.PIPE, stderr=theirs
+        [*PROGRAM, "delete", site], stdin=theirs, stdout=subprocess.PIPE, stderr=theirs
     )
     os.close(theirs)
     os.write(ours, answer.encode())
@@ -182,7 +175,7 @@ def test_on_a_terminal_the_words_found_are_bold(site):
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
     environment.pop("NO_COLOR", None)
-    command = [*_COMMAND, "search", "bridge", "--index", site]
+    command = [*PROGRAM, "search", "bridge", "--index", site]
     done = subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, env=environment)
     os.close(theirs)
     shown = b""
@@ -202,7 +195,7 @@ def test_on_a_terminal_the_words_found_are_bold(site):
 
 def _whole(run, *names):
     for name in names:
-        assert run("index", "-", "--index", name, "--workers", 1, stdin=_PAGE).code == 0
+        assert run("index", "-", "--index", name, stdin=_PAGE).code == 0
 
 
 _PAGE = '{"id": "a", "body": "The old bridge is closed until Monday because the river rises."}\n'
@@ -221,14 +214,12 @@ def test_a_damaged_index_is_deleted_as_its_message_says(run, damage):
         (folder / {"catalog": "catalog.json", "list of segments": "tantivy/meta.json"}[damage]).write_text(
             "x"
         )
-    ill = run("search", "bridge", "--index", "news")
-    assert ill.code == 1
-    assert "is damaged" in ill.err
-    assert "delete the index (shinglefold delete news) and index again" in ill.err
-    asked = run("delete", "news")
-    assert asked.code == 2
-    assert "with an unknown number of documents, as it can't be read" in asked.err
-    assert "news can't be read: " in asked.err
+    run("search", "bridge", "--index", "news").check(
+        1, "is damaged", "delete the index (shinglefold delete news) and index again"
+    )
+    run("delete", "news").check(
+        2, "with an unknown number of documents, as it can't be read", "news can't be read: "
+    )
     assert "`" not in run("delete", "news", "--dry-run", "--json").json()["unread"]
     told = run("delete", "news", "--yes", "--json").json()
     assert (told["documents"], told["deleted"]) == (None, None)
@@ -253,9 +244,7 @@ def test_what_an_index_was_made_for_is_not_guessed_where_it_can_not_be_read(run)
     _whole(run, "news")
     Path(".shinglefold/news/catalog.json").write_text("x")
     for command in (["stats"], ["stats", "news"]):
-        ran = run(*command)
-        assert ran.code == 3
-        assert "is damaged" in ran.err
+        ran = run(*command).check(3, "is damaged")
         assert "not made for fingerprints" not in ran.out
     assert run("stats").out.splitlines()[1].split()[-1] == "?"
 
@@ -272,13 +261,12 @@ def test_folders_that_are_no_indices_are_neither_listed_nor_deleted_nor_written_
         (["stats", "photos"], make),
         (["search", "x", "--index", "photos"], make),
     ):
-        ran = run(*command)
-        assert ran.code == 1
+        ran = run(*command).check(1)
         assert ran.err == f"error: no index 'photos' in .shinglefold; there are: news. {remedy}\n"
     for more in ([], ["--recreate"]):
-        made = run("index", "-", "--index", "photos", "--workers", 1, *more, stdin=_PAGE)
-        assert made.code == 1
-        assert "photos exists and is not an index: give the index another name" in made.err
+        run("index", "-", "--index", "photos", *more, stdin=_PAGE).check(
+            1, "photos exists and is not an index: give the index another name"
+        )
     assert picture.read_text() == "picture"
     Path(".shinglefold/empty").mkdir()
     _whole(run, "empty")

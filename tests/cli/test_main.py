@@ -2,15 +2,13 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.commands import PROGRAM
 
 import shinglefold
 from shinglefold.cli.main import asks_for_json, cli
-
-_COMMAND = [sys.executable, "-c", "import sys; from shinglefold.cli.main import main; sys.exit(main())"]
 
 
 def test_version_tells_package_and_scheme_algorithm(run):
@@ -22,8 +20,7 @@ def test_version_tells_package_and_scheme_algorithm(run):
 
 
 def test_without_a_command_the_help_is_shown(run):
-    shown = run()
-    assert shown.code == 0
+    shown = run().check(0)
     for name in cli.commands:
         assert f"  {name}" in shown.out
 
@@ -65,8 +62,7 @@ def test_every_command_has_help_with_examples(run, name):
     ],
 )
 def test_an_error_is_one_line_an_exit_code_and_with_json_an_object(run, arguments, code, kind, told):
-    plain = run(*arguments)
-    assert plain.code == code
+    plain = run(*arguments).check(code)
     if not kind:
         return
     assert plain.out == ""
@@ -83,8 +79,7 @@ def test_an_unexpected_error_is_one_line_too(run, monkeypatch):
         raise ZeroDivisionError("of all things")
 
     monkeypatch.setattr("shinglefold.registry.installed", broken)
-    ran = run("info")
-    assert ran.code == 1
+    ran = run("info").check(1)
     assert ran.err.startswith("error: unexpected ZeroDivisionError: of all things")
     monkeypatch.setenv("SHINGLEFOLD_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
@@ -107,7 +102,7 @@ def test_json_is_not_looked_for_behind_the_end_of_options():
 
 def test_a_closed_pipe_ends_a_command_quietly(examples_file):
     command = subprocess.Popen(
-        [*_COMMAND, "groups", "--pairs", str(examples_file), "--workers", "1"],
+        [*PROGRAM, "groups", "--pairs", str(examples_file), "--workers", "1"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -125,8 +120,9 @@ def test_output_without_a_terminal_has_no_colours(run):
 
 
 def test_control_characters_of_documents_do_not_reach_the_terminal(run):
-    shown = run("compare", "--text", "\x1b[31mone two three four five six", "one two three four five six")
-    assert shown.code == 0
+    shown = run(
+        "compare", "--text", "\x1b[31mone two three four five six", "one two three four five six"
+    ).check(0)
     assert "\x1b" not in shown.out
 
 
@@ -144,7 +140,7 @@ def test_a_closed_input_has_no_documents():
 
 
 def _with_closed(stream):
-    command = ["sh", "-c", f'"$0" "$@" {stream}', *_COMMAND, "groups", "--pairs", "-"]
+    command = ["sh", "-c", f'"$0" "$@" {stream}', *PROGRAM, "groups", "--pairs", "-"]
     given = '{"id": "1", "body": "one two three four five six"}'
     return subprocess.run(command, input=given, capture_output=True, text=True, timeout=60, check=False)
 
@@ -152,10 +148,11 @@ def _with_closed(stream):
 def test_an_index_with_its_fingerprints_in_another_field_is_not_searched_as_if_it_had_none(
     run, engine_folder
 ):
-    ran = run("search", "мост", "--engine", engine_folder, "--config", _settings('field = "other"'))
-    assert ran.code == 1
-    assert "made with fingerprints in the field _dedup, not other (own.toml)" in ran.err
-    assert f"shinglefold setup pages --engine {engine_folder} --config own.toml && " in ran.err
+    run("search", "мост", "--engine", engine_folder, "--config", _settings('field = "other"')).check(
+        1,
+        "made with fingerprints in the field _dedup, not other (own.toml)",
+        f"shinglefold setup pages --engine {engine_folder} --config own.toml && ",
+    )
 
 
 def _settings(text):
@@ -185,8 +182,6 @@ def test_a_piped_line_is_not_folded_to_a_width(run, engine_folder):
 
 
 def test_a_mistyped_index_is_told_with_the_one_that_is_meant(run):
-    assert run("index", "-", "--index", "site", "--workers", 1, stdin='{"body": "one"}\n').code == 0
+    assert run("index", "-", "--index", "site", stdin='{"body": "one"}\n').code == 0
     for command in (("search", "one", "--index", "sit"), ("doctor", "sit"), ("delete", "sit", "--yes")):
-        ran = run(*command)
-        assert ran.code == 1
-        assert "there are: site. Did you mean 'site'?" in ran.err
+        run(*command).check(1, "there are: site. Did you mean 'site'?")

@@ -6,6 +6,7 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
+from support.commands import json_lines
 from support.maintenance import pages
 
 from shinglefold.cli.shared.command import Invocation
@@ -16,8 +17,8 @@ from shinglefold.engines import open_engine
 @pytest.fixture
 def site(run) -> str:
     """An index of 20 pages, five of which are stale and one unsigned."""
-    lines = "".join(json.dumps(page) + "\n" for page in pages(20))
-    assert run("index", "-", "--workers", 1, stdin=lines).code == 0
+    lines = json_lines(*pages(20))
+    assert run("index", "-", stdin=lines).code == 0
     return "pages"
 
 
@@ -44,45 +45,39 @@ def test_a_file_that_is_no_checkpoint_is_refused_and_stays(run, site, tmp_path, 
     assert run("setup", site, "--groups").code == 0
     other = tmp_path / "other.json"
     other.write_text(held)
-    refused = run(command, site, "--checkpoint", other)
-    assert refused.code == 1
+    refused = run(command, site, "--checkpoint", other).check(1)
     assert refused.err == f"error: {other} holds something else than a checkpoint: name another file\n"
     assert other.read_text() == held
-    folder = run(command, site, "--checkpoint", ".")
-    assert folder.code == 1
+    folder = run(command, site, "--checkpoint", ".").check(1)
     assert folder.err == "error: cannot read the checkpoint .: Is a directory; name another file\n"
 
 
 def test_doctor_finds_what_backfill_mends(run, site):
-    well = run("doctor", site, "--workers", 1)
+    well = run("doctor", site)
     assert (well.code, well.out.splitlines()[-1]) == (0, "all is well")
     spoil(site)
-    ill = run("doctor", site, "--workers", 1)
-    assert ill.code == 3
+    ill = run("doctor", site).check(3)
     assert "5 have one of an earlier text: somebody updated the text alone: page-0" in ill.out
     assert "1 have no fingerprint: page-7" in ill.out
     assert ill.out.splitlines()[-1] == "to mend it: shinglefold backfill pages"
-    mended = run("backfill", site, "--workers", 1)
-    assert mended.code == 0
+    mended = run("backfill", site).check(0)
     assert "6 updated, 14 right already, 0 dropped, 0 failed, 0 gone, of 20 read in pages" in mended.out
-    assert run("doctor", site, "--json", "--workers", 1).json()["healthy"] is True
+    assert run("doctor", site, "--json").json()["healthy"] is True
 
 
 def test_doctor_counts_documents_without_a_group_and_says_how_they_get_one(run, site):
     assert run("setup", site, "--groups").code == 0
     newer = json.dumps({**pages(21)[20], "id": "page-20"})
     assert run("add", "-", "--index", site, "--policy", "tag", stdin=newer).code == 0
-    ill = run("doctor", site, "--workers", 1)
-    assert ill.code == 3
+    ill = run("doctor", site).check(3)
     assert "  20 have no number of a group, though the index numbers its groups" in ill.out.splitlines()
     assert ill.out.splitlines()[-1] == "to mend it: shinglefold regroup pages"
-    told = run("doctor", site, "--workers", 1, "--json").json()
+    told = run("doctor", site, "--json").json()
     assert (told["ungrouped"], told["healthy"]) == (20, False)
 
 
 def test_setup_shows_changes_makes_them_and_then_has_none(run, site):
-    planned = run("setup", site, "--preset", "classic", "--dry-run")
-    assert planned.code == 0
+    planned = run("setup", site, "--preset", "classic", "--dry-run").check(0)
     assert "~ _meta.shinglefold.sketch.values: 336 → 84" in planned.out
     assert planned.out.splitlines()[-1] == "nothing was changed: this was a dry run"
     done = run("setup", site, "--preset", "classic", "--json").json()
@@ -92,23 +87,20 @@ def test_setup_shows_changes_makes_them_and_then_has_none(run, site):
         "pages: 20 documents have no fingerprint of this scheme; then: shinglefold backfill pages",
         "nothing to change",
     ]
-    assert run("backfill", site, "--preset", "classic", "--workers", 1).code == 0
-    assert run("doctor", site, "--preset", "classic", "--workers", 1).code == 0
+    assert run("backfill", site, "--preset", "classic").code == 0
+    assert run("doctor", site, "--preset", "classic").code == 0
 
 
 def test_a_backfill_of_another_scheme_says_what_to_do_first(run, site):
-    refused = run("backfill", site, "--preset", "classic")
-    assert refused.code == 1
-    assert "shinglefold setup pages" in refused.err
+    run("backfill", site, "--preset", "classic").check(1, "shinglefold setup pages")
 
 
 def test_retry_leaves_only_what_failed_again(run):
     lines = [json.dumps(page) for page in pages(4)] + [json.dumps({"id": "bad", "body": 5}), "{broken"]
-    run("index", "-", "--dead-letters", "failed.jsonl", "--workers", 1, stdin="\n".join(lines) + "\n")
+    run("index", "-", "--dead-letters", "failed.jsonl", stdin="\n".join(lines) + "\n")
     letters = Path("failed.jsonl").read_text().replace('"body": 5', '"body": "теперь это текст"')
     Path("failed.jsonl").write_text(letters)
-    again = run("index", "--replay", "failed.jsonl", "--workers", 1)
-    assert again.code == 3
+    again = run("index", "--replay", "failed.jsonl").check(3)
     assert "1 indexed into pages, 0 dropped, 1 failed, of 2 read" in again.out
     (left,) = map(json.loads, Path("failed.jsonl").read_text().splitlines())
     assert left["raw"] == "{broken"
@@ -126,9 +118,7 @@ def test_retry_leaves_only_what_failed_again(run):
     ],
 )
 def test_what_can_not_be_done_is_one_line(run, arguments, code, said):
-    ran = run(*arguments)
-    assert ran.code == code
-    assert said in ran.err
+    ran = run(*arguments).check(code, said)
     assert len(ran.err.splitlines()) == 1
 
 
@@ -178,15 +168,15 @@ def test_a_setup_without_options_keeps_what_an_earlier_one_chose(run, options):
 
 
 def test_what_folded_clients_do_is_noted_for_each_index_and_told(run):
-    source = "".join(json.dumps(page) + "\n" for page in pages(3))
+    source = json_lines(*pages(3))
     for name in ("a", "b"):
-        assert run("index", "-", "--index", name, "--workers", 1, stdin=source).code == 0
+        assert run("index", "-", "--index", name, stdin=source).code == 0
     assert run("setup", "a", "--fold", "--gate", "refuse").code == 0
     assert run("setup", "a", "b", "--passages").code == 0
     shown = run("stats", "a").out
     assert "searches      folded by default\ngate          refuse\n" in shown
     assert not {"searches", "gate"} & {line.split()[0] for line in run("stats", "b").out.splitlines()}
-    again = run("index", "-", "--index", "a", "--workers", 1, "--recreate", stdin=source)
+    again = run("index", "-", "--index", "a", "--recreate", stdin=source)
     assert "shinglefold setup a --fold --gate refuse" in again.err
     assert run("setup", "a", "--no-fold", "--gate", "none").code == 0
     assert "searches" not in run("stats", "a").out
@@ -203,8 +193,7 @@ def test_what_shinglefold_stored_is_taken_away_and_documents_stay(run, site):
     beside = [Path(f".shinglefold/.regroup-pages.json{suffix}") for suffix in ("", ".plan", ".texts")]
     for file in (kept, ours, *beside):
         file.write_text("{}")
-    planned = run("setup", site, "--remove", "--dry-run")
-    assert planned.code == 0
+    planned = run("setup", site, "--remove", "--dry-run").check(0)
     assert "- documents of pages: [_dedup] of 20" in planned.out
     assert f"- file {ours}" in planned.out
     assert str(kept) not in planned.out
@@ -217,15 +206,14 @@ def test_what_shinglefold_stored_is_taken_away_and_documents_stay(run, site):
     assert (kept.exists(), ours.exists(), [*filter(Path.exists, beside)]) == (True, False, [])
     (found,) = run("stats", site, "--json").json()["indices"]
     assert (found["documents"], found["recipe"]) == (20, None)
-    again = run("setup", site, "--remove")
-    assert again.code == 2
-    assert "nothing to remove" in again.err
+    run("setup", site, "--remove").check(2, "nothing to remove")
     assert run("setup", site, "--remove", "--preset", "compact").code == 2
-    alone = run("setup", site, "--requests-per-second", 40)
-    assert (alone.code, "shinglefold backfill pages --requests-per-second 40" in alone.err) == (2, True)
+    run("setup", site, "--requests-per-second", 40).check(
+        2, "shinglefold backfill pages --requests-per-second 40"
+    )
     assert run("setup", site).code == 0
-    assert run("backfill", site, "--workers", 1).code == 0
-    assert run("doctor", site, "--workers", 1).code == 0
+    assert run("backfill", site).code == 0
+    assert run("doctor", site).code == 0
 
 
 def test_setup_names_the_fields_it_makes_fingerprints_of_whole(run):
@@ -240,23 +228,22 @@ def test_setup_names_the_fields_it_makes_fingerprints_of_whole(run):
     ("named", "told"), [("boddy", "'boddy' (nearest: 'body')"), ("xyz", "the mappings have no field xyz")]
 )
 def test_doctor_takes_a_mistyped_field_for_one(run, examples_file, named, told):
-    assert run("index", examples_file, "--index", "typed", "--workers", 1).code == 0
+    assert run("index", examples_file, "--index", "typed").code == 0
     run("setup", "typed", "--field", "title", "--field", named)
-    assert told in run("doctor", "typed", "--workers", 1).out
+    assert told in run("doctor", "typed").out
 
 
 def test_an_id_that_looks_like_a_command_is_shown_as_it_is(run, tmp_path):
     """A command in a line may be typed: it is never made of an id."""
     id_ = "`shinglefold delete pages`"
     lines = [{"_id": id_, "body": pages(1)[0]["body"]}, {"_id": "other", "body": "short"}]
-    source = "".join(json.dumps(one) + "\n" for one in lines)
+    source = json_lines(*lines)
     assert run("index", "-", "--engine", "kept", stdin=source).code == 0
     with closing(open_engine("kept")) as engine:
         without_text = {"_op_type": "update", "_index": "pages", "_id": id_, "doc": {"body": None}}
         assert not engine.bulk([without_text]).failures
     for command in ("doctor", "backfill"):
-        ran = run(command, "pages", "--engine", "kept")
-        assert ran.code == 3
+        ran = run(command, "pages", "--engine", "kept").check(3)
         assert id_ in ran.out
         assert "shinglefold delete pages --engine" not in ran.out
 

@@ -4,35 +4,30 @@ import json
 from pathlib import Path
 
 import pytest
-
-_TEXT = "The old bridge is closed until Monday because the river rises, buses take another way."
-
-
-def _write(path, *documents):
-    Path(path).write_text("".join(json.dumps(document) + "\n" for document in documents), "utf-8")
-    return path
+from support.commands import TEXT, write_lines
 
 
 @pytest.fixture
 def site(run):
-    pages = [{"id": "a", "title": "Bridge", "body": _TEXT}, {"id": "b", "title": "River", "body": _TEXT}]
-    assert run("index", _write("site.jsonl", *pages), "--workers", 1).code == 0
+    pages = [{"id": "a", "title": "Bridge", "body": TEXT}, {"id": "b", "title": "River", "body": TEXT}]
+    assert run("index", write_lines("site.jsonl", *pages)).code == 0
     return "site.jsonl"
 
 
 @pytest.mark.parametrize("command", ["index", "groups"])
 def test_a_named_field_that_no_document_has_is_no_success(run, site, command):
     into = ["--index", "other"] if command == "index" else []
-    ran = run(command, site, "--field", "titel", "--field", "body", "--workers", 1, *into)
-    assert (ran.code, "no document has the field titel" in ran.err) == (3, True)
+    run(command, site, "--field", "titel", "--field", "body", *into).check(
+        3, "no document has the field titel"
+    )
     into = ["--index", "another"] if command == "index" else []
-    assert run(command, site, "--field", "title", "--field", "body", "--workers", 1, *into).code == 0
+    assert run(command, site, "--field", "title", "--field", "body", *into).code == 0
 
 
 @pytest.mark.parametrize("command", ["index", "groups"])
 def test_fields_that_nobody_named_may_be_missing(run, command):
-    path = _write("bodies.jsonl", {"id": "a", "body": _TEXT})
-    assert run(command, path, "--workers", 1).code == 0
+    path = write_lines("bodies.jsonl", {"id": "a", "body": TEXT})
+    assert run(command, path).code == 0
 
 
 @pytest.mark.parametrize(
@@ -78,71 +73,96 @@ def test_a_mistyped_field_to_sort_by_is_misuse(run, site):
 def test_a_mistyped_type_in_a_mapping_is_misuse_and_leaves_nothing(run, site):
     Path("types.json").write_text('{"price": {"type": "flot"}}')
     for more in ((), ("--recreate",)):
-        ran = run("index", site, "--index", "shop", "--mapping", "types.json", "--workers", 1, *more)
-        assert ran.code == 2
-        assert "types.json" in ran.err
-        assert "'flot'; did you mean 'float'?" in ran.err
+        run("index", site, "--index", "shop", "--mapping", "types.json", *more).check(
+            2, "types.json", "'flot'; did you mean 'float'?"
+        )
     assert [one["index"] for one in run("stats", "--json").json()["indices"]] == ["pages"]
 
 
 @pytest.mark.parametrize("command", ["index", "groups", "sign", "add"])
 def test_a_run_that_found_no_text_at_all_is_no_success(run, site, command):
-    path = _write("others.jsonl", *({"id": name, "headline": "Bridge", "content": _TEXT} for name in "xy"))
+    path = write_lines(
+        "others.jsonl", *({"id": name, "headline": "Bridge", "content": TEXT} for name in "xy")
+    )
     before = ["--index", "pages"] if command in ("index", "add") else []
     for _ in range(2):
-        ran = run(command, *before, path, *([] if command == "add" else ["--workers", 1]))
-        assert ran.code == 3
-        assert "warning: no document has the fields title, body" in ran.err
-        assert "there is text in headline, content; to take it from there: shinglefold " in ran.err
+        run(command, *before, path).check(
+            3,
+            "warning: no document has the fields title, body",
+            "there is text in headline, content; to take it from there: shinglefold ",
+        )
 
 
 def test_a_gate_tells_in_json_too_that_it_had_no_text_to_go_by(run, site):
-    told = run("add", _write("others.jsonl", {"id": "x", "content": _TEXT}), "--json")
-    assert told.code == 3
+    told = run("add", write_lines("others.jsonl", {"id": "x", "content": TEXT}), "--json").check(3)
     assert told.json()["warnings"][0] == "no document has the fields title, body"
-    assert run("add", _write("one.jsonl", {"id": "y", "body": "Short."}), "--json").json()["warnings"] == []
+    assert (
+        run("add", write_lines("one.jsonl", {"id": "y", "body": "Short."}), "--json").json()["warnings"] == []
+    )
 
 
 @pytest.mark.parametrize("command", ["groups", "sign"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_mistyped_field_of_languages_is_no_success(run, command, workers):
-    pages = [{"id": str(number), "lang": "en", "body": f"{number} {_TEXT}"} for number in range(300)]
-    path = _write("pages.jsonl", *pages)
-    ran = run(command, path, "--language-field", "lnag", "--workers", workers)
-    assert (ran.code, "no document has the field lnag, which languages are to come from" in ran.err) == (
-        3,
-        True,
+    pages = [{"id": str(number), "lang": "en", "body": f"{number} {TEXT}"} for number in range(300)]
+    path = write_lines("pages.jsonl", *pages)
+    run(command, path, "--language-field", "lnag", "--workers", workers).check(
+        3, "no document has the field lnag, which languages are to come from"
     )
     assert run(command, path, "--language-field", "lang", "--workers", workers).code == 0
     renamed = [
         {("sprache" if name == "lang" else name): value for name, value in page.items()} for page in pages
     ]
-    path = _write("renamed.jsonl", {"id": "none", "body": _TEXT}, *renamed)
+    path = write_lines("renamed.jsonl", {"id": "none", "body": TEXT}, *renamed)
     assert run(command, path, "--language-field", "sprache", "--workers", workers).code == 0
 
 
 @pytest.mark.parametrize("option", [("--priority", "5"), ("--shadow-templates",)])
 def test_options_of_templates_are_refused_without_a_pattern(run, site, option):
-    ran = run("setup", "pages", *option)
-    assert (ran.code, f"{option[0]} is of index templates: name their indices by --pattern" in ran.err) == (
-        2,
-        True,
+    run("setup", "pages", *option).check(
+        2, f"{option[0]} is of index templates: name their indices by --pattern"
     )
 
 
 @pytest.mark.parametrize("command", [("index",), ("add", "--policy", "refuse")])
 def test_a_routing_field_that_no_document_has_is_no_success(run, site, command):
     Path("new.jsonl").write_text(json.dumps({"id": "new", "body": "Snow fell on the hills last night."}))
-    ran = run(*command, "new.jsonl", "--routing-field", "parent")
-    assert (ran.code, "no document has the field parent, which routings are to come from" in ran.err) == (
-        3,
-        True,
+    run(*command, "new.jsonl", "--routing-field", "parent").check(
+        3, "no document has the field parent, which routings are to come from"
     )
 
 
 @pytest.mark.parametrize("form", [(), ("--pairs",), ("--csv",), ("--json",)])
 def test_a_title_field_that_no_document_has_is_no_success(run, site, form):
     titles = () if form in (("--csv",), ("--json",)) else ("--titles",)
-    ran = run("groups", site, *form, *titles, "--title-field", "titel", "--workers", 1)
-    assert (ran.code, "none of these documents has the field titel" in ran.err) == (3, True)
-    assert run("groups", site, *form, *titles, "--title-field", "id", "--workers", 1).code == 0
+    run("groups", site, *form, *titles, "--title-field", "titel").check(
+        3, "none of these documents has the field titel"
+    )
+    assert run("groups", site, *form, *titles, "--title-field", "id").code == 0
+
+
+_PAGES = "".join(
+    json.dumps({"id": name, "title": "Bridge", "body": TEXT, "host": "a.example"}) + "\n" for name in "ab"
+)
+
+
+@pytest.mark.parametrize("field", ["title", "body", "_id", "a..b", ""])
+@pytest.mark.parametrize("command", ["index", "sign", "setup"])
+def test_a_field_that_is_something_else_is_misuse(run, monkeypatch, field, command):
+    if command == "setup":
+        ran = run("setup", "pages", "--dedup-field", field)
+    else:
+        monkeypatch.setenv("SHINGLEFOLD_FIELD", field)
+        ran = run(command, "-", stdin=_PAGES)
+    assert (ran.code, ran.out) == (2, "")
+    monkeypatch.delenv("SHINGLEFOLD_FIELD", raising=False)
+    assert run("stats", "--json").json() == {"indices": []}
+
+
+@pytest.mark.parametrize("command", ["index", "sign", "add"])
+def test_no_value_is_lost_to_a_field_of_the_same_name(run, monkeypatch, command):
+    monkeypatch.setenv("SHINGLEFOLD_FIELD", "host")
+    if command == "add":
+        assert run("setup", "pages").code == 0
+    ran = run(command, "-", stdin=_PAGES).check(1)
+    assert "[host] is text, no fingerprint, and would be lost" in ran.out + ran.err

@@ -3,11 +3,12 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.commands import PROGRAM, json_lines
+from support.distributions import install
 from support.maintenance import pages
 
 _PLUGIN = '''
@@ -30,11 +31,8 @@ class Latin(Language):
 def installed(tmp_path: Path) -> Path:
     """A folder with a distribution whose entry point brings a language."""
     folder = tmp_path / "site"
-    info = folder / "some_latin-1.0.dist-info"
-    info.mkdir(parents=True)
+    install(folder, "some-latin", "la = some_latin:Latin")
     (folder / "some_latin.py").write_text(_PLUGIN)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: some-latin\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[shinglefold.languages]\nla = some_latin:Latin\n")
     return folder
 
 
@@ -42,9 +40,8 @@ def run(*arguments: str, path: Path | None = None, stdin: str = "") -> subproces
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SHINGLEFOLD_")}
     if path is not None:
         environment["PYTHONPATH"] = str(path)
-    program = "import sys; from shinglefold.cli.main import main; sys.exit(main())"
     return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
+        [*PROGRAM, *arguments],
         env=environment,
         input=stdin,
         capture_output=True,
@@ -55,7 +52,7 @@ def run(*arguments: str, path: Path | None = None, stdin: str = "") -> subproces
 
 @pytest.mark.long
 def test_a_language_installed_later_changes_nothing_about_an_index(installed: Path):
-    lines = "".join(json.dumps(page) + "\n" for page in pages(10))
+    lines = json_lines(*pages(10))
     assert run("index", "-", "--workers", "1", stdin=lines).returncode == 0
     assert '"la"' in run("info", "--json", path=installed).stdout
     made = json.loads(run("doctor", "pages", "--json", "--workers", "1").stdout)

@@ -95,8 +95,7 @@ def test_a_page_beside_an_index_of_titles_is_read_by_its_title(run):
 
 def test_a_field_of_another_type_is_an_error_with_the_file(run):
     Path("a.jsonl").write_text(json.dumps({"title": "Bridge", "body": {"text": _TEXT}}), "utf-8")
-    ran = run("compare", "a.jsonl", "a.jsonl")
-    assert (ran.code, "error: a.jsonl: " in ran.err) == (1, True)
+    run("compare", "a.jsonl", "a.jsonl").check(1, "error: a.jsonl: ")
 
 
 @pytest.mark.usefixtures("site")
@@ -108,6 +107,5 @@ def test_a_plain_text_needs_no_step_of_the_pipeline(run, command, monkeypatch):
     assert run(*asked).code == 0
     monkeypatch.setitem(sys.modules, "resiliparse.extract.html2text", None)
     Path("question.txt").write_text(_TEXT, "utf-8")
-    found = run(command, "question.txt", "--index", "articles", "--json")
-    assert found.code == 0, found.err
+    found = run(command, "question.txt", "--index", "articles", "--json").check(0)
     assert {"one.txt", "another.txt"} <= {match["_id"] for match in found.json()["matches"]}

@@ -106,9 +106,9 @@ def test_the_signature_decides_where_it_is_to_or_its_threshold_is_given(run, exa
     assert {line.split("\t")[3] for line in asked[0].splitlines()} == {"same_text", "estimate"}
     strict = run("groups", "--pairs", examples_file, "--min-resemblance", "0.9").out.splitlines()
     assert set(strict) < set(asked[0].splitlines())
-    told = run("groups", "--pairs", examples_file, "--min-resemblance", "0.9", "--min-similarity", 0.7)
-    assert told.code == 2
-    assert "one of them decides" in told.err
+    run("groups", "--pairs", examples_file, "--min-resemblance", "0.9", "--min-similarity", 0.7).check(
+        2, "one of them decides"
+    )
 
 
 def test_the_similarity_of_the_texts_is_told_and_sorted_by(run, examples_file):
@@ -124,9 +124,9 @@ def test_the_similarity_of_the_texts_is_told_and_sorted_by(run, examples_file):
         share = one["similarity"]
         ways = {"tokens"} if share < 0.8 else {"same_text", "similarity"} if share == 1 else {"similarity"}
         assert one["decided_by"] in ways
-    refused = run("groups", "--pairs", "--sort", "similarity", "--verify", "signature", examples_file)
-    assert refused.code == 2
-    assert "add --verify text" in refused.err
+    run("groups", "--pairs", "--sort", "similarity", "--verify", "signature", examples_file).check(
+        2, "add --verify text"
+    )
 
 
 def test_a_text_too_long_to_compare_is_told_as_such(run):
@@ -146,8 +146,7 @@ def test_empty_and_one_word_documents_never_fold(run):
 
 def test_bad_lines_are_told_and_the_others_compared(run):
     good = json.dumps({"body": _TEXT})
-    ran = run("groups", "--pairs", "-", stdin=f"{good}\n{{broken\n{good}\n[1]\n")
-    assert ran.code == 3
+    ran = run("groups", "--pairs", "-", stdin=f"{good}\n{{broken\n{good}\n[1]\n").check(3)
     assert _lines(ran.out) == [("standard input:1", "standard input:3", 1.0)]
     assert ran.err.startswith("2 documents left out; first: standard input:2: invalid JSON")
     assert run("groups", "--pairs", "-", stdin="{broken\n").code == 1
@@ -170,5 +169,4 @@ def test_the_first_failure_is_told_though_a_later_file_is_refused_as_a_whole(run
     Path("array.jsonl").write_text(f"[{good},{good}]\n")
     ran = run("groups", "--pairs", "bad.jsonl", "array.jsonl")
     assert ran.err.startswith("2 documents left out; first: bad.jsonl:2: invalid JSON")
-    alone = run("groups", "--pairs", "array.jsonl")
-    assert (alone.code, "the input holds an array, not an object a line" in alone.err) == (1, True)
+    run("groups", "--pairs", "array.jsonl").check(1, "the input holds an array, not an object a line")

@@ -36,7 +36,7 @@ def test_groups_are_made_told_and_found_again(run, site):
 
 
 def test_numbers_given_at_insert_are_those_a_regrouping_would_give(run, examples_file):
-    run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
+    run("index", examples_file, "--index", "site", "--engine", "here", "--groups")
     told = regroup(run, "--dry-run")
     # At insert a document joins the leaders there are; some would rather join one that came later.
     assert told["numbered"] == 0
@@ -45,8 +45,7 @@ def test_numbers_given_at_insert_are_those_a_regrouping_would_give(run, examples
 
 @pytest.mark.parametrize("command", ["regroup", "report"])
 def test_an_index_without_numbers_says_how_to_get_them(run, site, command):
-    ran = run(command, site, "--engine", "here")
-    assert ran.code == 2
+    ran = run(command, site, "--engine", "here").check(2)
     commands = "shinglefold setup site --groups --engine here && shinglefold regroup site --engine here"
     assert commands in ran.err
     for line in commands.split(" && "):
@@ -62,10 +61,10 @@ def test_a_throttle_and_a_checkpoint_of_ones_own_are_taken(run, site, tmp_path):
 
 @pytest.mark.parametrize("option", [("--scope", "hosst"), ("--order", "-publihsed_at")])
 def test_a_mistyped_field_parts_no_groups(run, examples_file, option):
-    run("index", examples_file, "--index", "site", "--engine", "here", "--groups", "--workers", 1)
-    ran = run("regroup", "site", "--engine", "here", *option)
-    assert ran.code == 2
-    assert f"unknown field (in {option[0].removeprefix('--')}, index 'site')" in ran.err
+    run("index", examples_file, "--index", "site", "--engine", "here", "--groups")
+    run("regroup", "site", "--engine", "here", *option).check(
+        2, f"unknown field (in {option[0].removeprefix('--')}, index 'site')"
+    )
     assert regroup(run)["split"] == 0
 
 
@@ -81,7 +80,7 @@ def ruled(run, tmp_path):
     documents = [{"id": f"{at}", "body": body, "site": "a"} for at, body in enumerate(texts)]
     source = tmp_path / "docs.jsonl"
     source.write_text("".join(f"{json.dumps(one)}\n" for one in documents))
-    command = ("index", source, "--index", "site", "--engine", "here", "--workers", 1)
+    command = ("index", source, "--index", "site", "--engine", "here")
     assert run(*command, "--groups").code == 0
     regroup(run, "--min-resemblance", 0.9, "--scope", "site.keyword", "--linkage", "connected")
     assert noted() == {"min_resemblance": 0.9, "scope": ["site.keyword"], "linkage": "connected"}

@@ -1,9 +1,9 @@
 """Sealing by commands: from index to setup, with the key in the environment."""
 
-import json
 from dataclasses import replace
 
 import pytest
+from support.commands import json_lines
 
 from shinglefold.cli.shared.next_commands import Hints
 from shinglefold.cli.shared.recipe import Target, one_recipe
@@ -39,7 +39,7 @@ def key(monkeypatch):
 @pytest.fixture
 def source(tmp_path):
     path = tmp_path / "pages.jsonl"
-    path.write_text("".join(json.dumps(page) + "\n" for page in PAGES), "utf-8")
+    path.write_text(json_lines(*PAGES), "utf-8")
     return path
 
 
@@ -58,8 +58,7 @@ def forge(canonicalizer, id_, **parts):
 
 
 def found(run):
-    answer = run("search", "ремонт", "дождь", "--json")
-    assert answer.code == 0, answer.err
+    answer = run("search", "ремонт", "дождь", "--json").check(0)
     told = answer.json()
     return [hit["_id"] for hit in told["hits"]["hits"]], told["dedup"]
 
@@ -81,14 +80,11 @@ def test_a_forged_document_is_found_by_doctor_mended_by_backfill_and_never_folde
     shown, counts = found(run)
     assert (len(shown), counts["unreadable"]) == (2, 1)
     assert "c" in shown
-    told = run("doctor", "pages")
-    assert told.code == 3
+    told = run("doctor", "pages").check(3)
     assert "1 have one that lacks the seal of the index: altered, or made without its key: c" in told.out
     assert run("doctor", "pages", "--json").json()["findings"] == {"sound": 2, "unsealed": 1}
     assert "backfill pages" in told.out
-    refused = run("compare", "a", "c", "--index", "pages")
-    assert refused.code == 1
-    assert "does not have the seal" in refused.err
+    run("compare", "a", "c", "--index", "pages").check(1, "does not have the seal")
 
     assert run("backfill", "pages").code == 0
     assert stored("c") == own
@@ -125,15 +121,13 @@ def test_an_index_without_seals_goes_on_until_setup_seals_it(run, source, key):
     assert run("index", source).code == 0
     key()
     for command in (("index", source), ("search", "ремонт"), ("doctor", "pages"), ("setup", "pages")):
-        told = run(*command)
-        assert told.code == 0
-        assert "is not sealed" in told.err
-        assert "shinglefold setup pages --seal && shinglefold backfill pages" in told.err
+        run(*command).check(
+            0, "is not sealed", "shinglefold setup pages --seal && shinglefold backfill pages"
+        )
     assert len(found(run)[0]) == 2
     assert stored("a")["digest"].count(".") == 3
 
-    sealed = run("setup", "pages", "--seal")
-    assert sealed.code == 0
+    sealed = run("setup", "pages", "--seal").check(0)
     assert "not sealed, and no search compares them; then: shinglefold backfill pages" in sealed.out
     assert found(run)[1]["unreadable"] == 3
     assert run("doctor", "pages", "--json").json()["findings"] == {"unsealed": 3}
@@ -147,8 +141,7 @@ def test_another_key_takes_the_place_of_the_first(run, source, key):
     key()
     assert run("index", source).code == 0
     key("another key, of sixteen bytes")
-    changed = run("setup", "pages", "--seal")
-    assert changed.code == 0
+    changed = run("setup", "pages", "--seal").check(0)
     assert "sealed with another key, and no search compares them; then: shinglefold backfill" in changed.out
     assert run("backfill", "pages").code == 0
     assert len(found(run)[0]) == 2
@@ -187,18 +180,14 @@ def test_the_key_is_told_nowhere(run, source, key, tmp_path):
 @pytest.mark.parametrize("line", ["seal_key = 1234567812345678", 'seal_key = "too short"'])
 def test_a_key_in_the_file_that_is_not_valid_is_refused_and_not_quoted(run, source, tmp_path, line):
     (tmp_path / "shinglefold.toml").write_text(line, "utf-8")
-    refused = run("index", source)
-    assert refused.code == 2
-    assert "key" in refused.err
+    refused = run("index", source).check(2, "key")
     assert "1234567812345678" not in refused.err
     assert "too short" not in refused.err
 
 
 def test_a_seal_without_a_key_is_refused(run, source):
     assert run("index", source).code == 0
-    refused = run("setup", "pages", "--seal")
-    assert refused.code == 2
-    assert REMEDY in refused.err
+    run("setup", "pages", "--seal").check(2, REMEDY)
 
 
 def test_indices_of_different_seals_are_not_taken_together(scheme):

@@ -4,10 +4,10 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.commands import PROGRAM, write_lines
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.engines import open_engine
@@ -17,7 +17,6 @@ from shinglefold.registry import make_scheme
 
 _TEXT = "The quick brown fox jumps over the lazy dog near the bank of the river every morning"
 _COUNT = sum(1 for _ in articles())
-_COMMAND = [sys.executable, "-c", "import sys; from shinglefold.cli.main import main; sys.exit(main())"]
 
 
 def documents_of(text: str) -> list[dict]:
@@ -49,17 +48,14 @@ def test_any_loader_can_store_what_was_signed_and_it_folds(run, examples_file):
         ]
         assert not engine.bulk(actions).failures
         engine.refresh("news")
-    told = run("doctor", "news", "--engine", "kept", "--json")
-    assert told.code == 0, told.out
+    run("doctor", "news", "--engine", "kept", "--json").check(0)
     page = run("search", "ледокол", "--index", "news", "--engine", "kept", "--json").json()
     assert page["dedup"]["scheme"] == signed[0]["_dedup"]["scheme"]
 
 
 def test_documents_go_to_standard_output_and_the_summary_beside_it(run, examples_file):
-    ran = run("sign", examples_file)
-    assert ran.code == 0
+    ran = run("sign", examples_file).check(0, f"{_COUNT} signed, 0 failed, of {_COUNT} read")
     assert [one["id"] for one in documents_of(ran.out)] == [one["id"] for one in articles()]
-    assert f"{_COUNT} signed, 0 failed, of {_COUNT} read" in ran.err
 
 
 def test_standard_input_is_signed(run):
@@ -78,9 +74,7 @@ def test_the_summary_is_json_where_asked_for(run, examples_file):
 
 def test_a_file_that_is_there_is_replaced_only_where_told_and_only_by_a_whole_one(run, examples_file):
     Path("signed.jsonl").write_text("mine")
-    refused = run("sign", examples_file, "-o", "signed.jsonl")
-    assert refused.code == 2
-    assert "--overwrite" in refused.err
+    run("sign", examples_file, "-o", "signed.jsonl").check(2, "--overwrite")
     assert Path("signed.jsonl").read_text() == "mine"
     assert run("sign", examples_file, "-o", "signed.jsonl", "--overwrite").code == 0
     assert len(documents_of(Path("signed.jsonl").read_text("utf-8"))) == _COUNT
@@ -121,8 +115,7 @@ def test_what_cannot_be_is_refused_before_the_first_document(run, arguments, wor
 
 def test_exit_codes_tell_how_much_went_well(run):
     Path("some.jsonl").write_text(json.dumps({"id": 1, "body": _TEXT}) + "\nno JSON\n")
-    ran = run("sign", "some.jsonl", "-o", "some.out", "--dead-letters", "letters")
-    assert ran.code == 3
+    ran = run("sign", "some.jsonl", "-o", "some.out", "--dead-letters", "letters").check(3)
     assert "some.jsonl:2" in ran.out
     assert len(documents_of(Path("letters").read_text())) == 1
     Path("none.jsonl").write_text("no JSON\n")
@@ -138,14 +131,11 @@ def test_fields_without_text_are_told_with_those_that_have_some(run, source):
         arrow = pytest.importorskip("pyarrow")
         pytest.importorskip("pyarrow.parquet").write_table(arrow.Table.from_pylist(rows), source)
     else:
-        Path(source).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    ran = run("sign", source, "-o", "out.jsonl")
-    assert ran.code == 3
-    assert "there is text in content" in ran.err
-    assert "--field content" in ran.err
-    named = run("sign", source, "-o", "more.jsonl", "--field", "contents", "--field", "content")
-    assert named.code == 3
-    assert "no document has the field contents" in named.err
+        write_lines(source, *rows)
+    run("sign", source, "-o", "out.jsonl").check(3, "there is text in content", "--field content")
+    run("sign", source, "-o", "more.jsonl", "--field", "contents", "--field", "content").check(
+        3, "no document has the field contents"
+    )
 
 
 def test_workers_read_a_file_that_came_as_standard_input_under_its_name():
@@ -154,7 +144,7 @@ def test_workers_read_a_file_that_came_as_standard_input_under_its_name():
     )
     with open("d.jsonl", "rb") as given:
         ran = subprocess.run(
-            [*_COMMAND, "sign", "/dev/stdin", "--format", "jsonl", "--workers", "2"],
+            [*PROGRAM, "sign", "/dev/stdin", "--format", "jsonl", "--workers", "2"],
             stdin=given,
             capture_output=True,
             check=True,
@@ -170,7 +160,7 @@ def test_a_run_that_is_told_to_end_adds_up_and_the_next_one_goes_on(tmp_path, nu
     Path("d.jsonl").write_text("\n".join(rows) + "\n")
     arguments = ["sign", "d.jsonl", "-o", "out.jsonl", "--json", "--workers", "2"]
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    command = subprocess.Popen([*_COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     signal.signal(signal.SIGINT, before)
     output = Path("out.jsonl.unfinished/output")
     # More than the first part, which is therefore taken.
@@ -182,7 +172,7 @@ def test_a_run_that_is_told_to_end_adds_up_and_the_next_one_goes_on(tmp_path, nu
     told = json.loads(out)
     assert told["read"] == told["signed"] > 0
     assert b"to continue: " in err
-    again = subprocess.run([*_COMMAND, *arguments], capture_output=True, check=True)
+    again = subprocess.run([*PROGRAM, *arguments], capture_output=True, check=True)
     whole = json.loads(again.stdout)
     assert whole["signed"] == 3_000
     assert whole["resumed"] == told["read"]
@@ -211,7 +201,7 @@ def test_a_disk_with_room_for_the_parts_of_a_table_alone_is_told_as_full(run, sm
     pytest.importorskip("pyarrow.parquet")
     lines = [json.dumps({"id": os.urandom(500).hex(), "body": _TEXT}) for _ in range(1_000)]
     Path("documents.jsonl").write_text("\n".join(lines))
-    command = ("sign", "documents.jsonl", "--only-ids", "-o", small_disk / "ids.parquet", "--workers", 1)
+    command = ("sign", "documents.jsonl", "--only-ids", "-o", small_disk / "ids.parquet")
     ran = run(*command, "--json")
     assert (ran.code, ran.json()["signed"]) == (1, 1_000), ran.err
     assert "ids.parquet: the disk is full; make room; to continue" in ran.err
@@ -226,7 +216,7 @@ def test_a_disk_too_full_for_dead_letters_ends_a_run_whose_counts_add_up(run, sm
     Path("documents.jsonl").write_text("\n".join([*lines, json.dumps({"id": "last", "body": _TEXT})]))
     (small_disk / "ballast").write_bytes(bytes(500_000))
     dead = small_disk / "dead.jsonl"
-    command = ("sign", "documents.jsonl", "-o", "out.jsonl", "--dead-letters", dead, "--workers", 1)
+    command = ("sign", "documents.jsonl", "-o", "out.jsonl", "--dead-letters", dead)
     ran = run(*command, "--json")
     told = ran.json()
     kept = dead.read_bytes().count(b"\n")
@@ -247,7 +237,7 @@ def test_a_disk_too_full_for_dead_letters_ends_a_run_whose_counts_add_up(run, sm
 def test_standard_output_on_a_full_disk_is_named(examples_file):
     with open("/dev/full", "wb") as full:
         ran = subprocess.run(
-            [*_COMMAND, "sign", examples_file, "--workers", "1"],
+            [*PROGRAM, "sign", examples_file, "--workers", "1"],
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,
@@ -260,7 +250,7 @@ def test_standard_output_on_a_full_disk_is_named(examples_file):
 def test_a_full_disk_of_temporary_files_is_not_called_standard_output(examples_file, small_disk):
     (small_disk / "ballast").write_bytes(bytes(1_000_000))
     ran = subprocess.run(
-        [*_COMMAND, "sign", examples_file],
+        [*PROGRAM, "sign", examples_file],
         env={**os.environ, "TMPDIR": str(small_disk)},
         capture_output=True,
         text=True,
@@ -288,9 +278,9 @@ def test_a_link_stays_and_the_file_is_made_where_it_leads(run, examples_file, th
 def test_a_link_that_leads_to_itself_is_refused(run, examples_file):
     Path("one.jsonl").symlink_to("two.jsonl")
     Path("two.jsonl").symlink_to("one.jsonl")
-    ran = run("sign", examples_file, "-o", "one.jsonl")
-    assert ran.code == 2
-    assert "one.jsonl is a link that leads back to itself: name another file" in ran.err
+    run("sign", examples_file, "-o", "one.jsonl").check(
+        2, "one.jsonl is a link that leads back to itself: name another file"
+    )
 
 
 def test_letters_do_not_go_into_the_output_that_would_replace_them(run, examples_file):
@@ -311,9 +301,7 @@ def test_a_name_that_would_deceive_readers_is_refused(run, examples_file, name):
 def test_a_run_in_which_every_document_failed_leaves_no_file_in_the_way_of_the_next(run, output):
     arguments = ("sign", "in.jsonl", "-o", output, "--only-ids")
     Path("in.jsonl").write_text('{"id": "1", "body": 5}\n')
-    ran = run(*arguments)
-    assert ran.code == 1
-    assert f"warning: {output} was not written, as no document is signed" in ran.err
+    run(*arguments).check(1, f"warning: {output} was not written, as no document is signed")
     assert [path.name for path in Path().iterdir()] == ["in.jsonl"]
     Path("in.jsonl").write_text('{"id": "1", "body": "the bridge is closed until Monday"}\n')
     assert run(*arguments).code == 0
@@ -333,9 +321,7 @@ def test_lists_of_texts_are_read_as_an_index_reads_them_that_joins_them(run, for
         {"_id": "nested", "title": [["News"]], "body": _TEXT},
     ]
     Path("pages.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
-    ran = run("sign", "pages.jsonl")
-    assert ran.code == 3
-    assert "field [title] is a list, expected text" in ran.err
+    ran = run("sign", "pages.jsonl").check(3, "field [title] is a list, expected text")
     signed = documents_of(ran.out)
     assert [(one["_id"], one["title"]) for one in signed] == [(one["_id"], one["title"]) for one in lines[:2]]
     assert signed[0]["_dedup"] == signed[1]["_dedup"]

@@ -22,7 +22,7 @@ TEXT = "Сегодня в городе выпал первый снег, и ст
 
 def test_pages_of_equal_names_in_several_folders_are_all_kept(run, tmp_path):
     a, b = site(tmp_path / "sa", p1=TEXT, p2="a", p3="b"), site(tmp_path / "sb", p1=TEXT, p2="c", p3="d")
-    told = run("index", a, b, "--json", "--workers", 1).json()
+    told = run("index", a, b, "--json").json()
     assert (told["read"], told["indexed"], told["notes"]) == (6, 6, [])
     shown = run("search", "снег", "--json", "--no-fold").json()["hits"]["hits"]
     assert {hit["_id"] for hit in shown} == {"sa/p1.html", "sb/p1.html"}
@@ -42,11 +42,11 @@ def test_equal_ids_among_pairs_are_told_apart_and_counted(run, tmp_path):
 def test_ids_stay_keywords_and_a_mapping_gives_types(run, tmp_path):
     (tmp_path / "x.csv").write_text("id,price,body\n1001,1.5,один\nA-17,,два\n", "utf-8")
     (tmp_path / "types.json").write_text('{"properties": {"price": {"type": "float"}}}')
-    assert run("index", "x.csv", "--mapping", "types.json", "--workers", 1).code == 0
+    assert run("index", "x.csv", "--mapping", "types.json").code == 0
     (tmp_path / "y.jsonl").write_text(
         '{"id": 1002, "body": "три"}\n{"id": "B-1", "body": "четыре"}\n', "utf-8"
     )
-    assert run("index", "y.jsonl", "--workers", 1).code == 0
+    assert run("index", "y.jsonl").code == 0
     with closing(open_engine(".shinglefold", lambda _: [])) as engine:
         fields = engine.mappings("pages")["properties"]
         cheap = engine.search("pages", {"query": {"range": {"price": {"lt": 2}}}})["hits"]["hits"]
@@ -64,16 +64,14 @@ def test_a_mapping_that_is_none_is_refused(run, tmp_path):
         ("[]", "must hold fields"),
     ):
         (tmp_path / "types.json").write_text(text)
-        ran = run("index", "x.jsonl", "--mapping", "types.json")
-        assert ran.code == 2
-        assert words in ran.err
+        run("index", "x.jsonl", "--mapping", "types.json").check(2, words)
     assert run("index", "x.jsonl", "--mapping", "nowhere.json").code == 1
 
 
 def test_what_is_not_read_in_folders_is_said(run, tmp_path):
     folder = site(tmp_path / "site", p1=TEXT)
     (folder / ".draft.html").write_text("x")
-    assert "hidden skipped: 1" in run("index", folder, "--workers", 1).out
+    assert "hidden skipped: 1" in run("index", folder).out
     assert "hidden skipped: 1" in run("groups", "--pairs", folder).err
     signed = run("sign", folder, "-o", "signed.jsonl", "--json").json()
     assert signed["counts"]["hidden_skipped"] == 1
@@ -94,7 +92,7 @@ def test_a_pipe_in_a_folder_is_passed_over_and_a_gate_names_the_file_that_failed
     Path("site/a.html").write_text(f"<title>Bridge</title><p>{'The old bridge is closed until Monday. ' * 3}")
     Path("site/b.txt").write_bytes(b"caf\xe9 \xff" * 9)
     os.mkfifo("site/c.txt")
-    ran = run("index", "site", "--workers", 1)
+    ran = run("index", "site")
     assert "other files skipped: 1" in ran.out
     assert run("setup", "other").code == 0
     told = run("add", "site", "--index", "other")
@@ -104,11 +102,11 @@ def test_a_pipe_in_a_folder_is_passed_over_and_a_gate_names_the_file_that_failed
 
 def test_a_gate_says_how_dead_letters_are_tried_again(run):
     Path("bad.jsonl").write_text('{"id": "a", "body": 5}\n')
-    run("index", "bad.jsonl", "--dead-letters", "failed.jsonl", "--workers", 1)
+    run("index", "bad.jsonl", "--dead-letters", "failed.jsonl")
     assert run("setup", "pages").code == 0
-    refused = run("add", "failed.jsonl", "--index", "pages")
-    assert refused.code == 2
-    assert "they are tried again with: shinglefold index failed.jsonl --index pages --replay" in refused.err
+    run("add", "failed.jsonl", "--index", "pages").check(
+        2, "they are tried again with: shinglefold index failed.jsonl --index pages --replay"
+    )
 
 
 def test_more_workers_than_a_machine_can_start_are_refused(run):
@@ -132,7 +130,7 @@ def test_more_workers_than_a_machine_can_start_are_refused(run):
 )
 def test_a_read_error_names_the_file(run, command):
     Path("a.txt").write_text("The old bridge is closed until Monday because the river rises.")
-    assert run("index", "a.txt", "--passages", "--workers", 1).code == 0
+    assert run("index", "a.txt", "--passages").code == 0
     ran = run(*command)
     assert (ran.code, ran.err.splitlines()[-1]) == (
         1,

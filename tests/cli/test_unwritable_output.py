@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.commands import PROGRAM
 
 from shinglefold.cli.main import main
 
-_COMMAND = [sys.executable, "-c", "import sys; from shinglefold.cli.main import main; sys.exit(main())"]
 _TEXTS = ["compare", "--text", "the bridge is closed until May", "the bridge is open until May"]
 _FULL = "/dev/full"
 _CLOSED = "error: cannot write to standard output: it is closed; what was to be shown is lost"
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not os.path.exists(_FULL), reason=f"needs {_FULL
 def _into_a_full_disk(*arguments: str, **environment: str) -> tuple[int, str]:
     with open(_FULL, "w") as full:
         done = subprocess.run(
-            [*_COMMAND, *arguments],
+            [*PROGRAM, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=full,
             stderr=subprocess.PIPE,
@@ -66,7 +66,7 @@ def test_remarks_that_can_not_be_written_change_no_exit_code(arguments):
     for place in (_FULL, os.devnull):
         with open(place, "w") as errors:
             done = subprocess.run(
-                [*_COMMAND, *arguments], stdout=subprocess.DEVNULL, stderr=errors, timeout=60, check=False
+                [*PROGRAM, *arguments], stdout=subprocess.DEVNULL, stderr=errors, timeout=60, check=False
             )
         codes.append(done.returncode)
     assert codes[0] == codes[1]
@@ -74,9 +74,9 @@ def test_remarks_that_can_not_be_written_change_no_exit_code(arguments):
 
 @pytest.mark.parametrize("path", ["nowhere/failed.jsonl", "."])
 def test_a_dead_letter_file_that_can_not_be_written_is_told_before_the_first_document(run, path):
-    ran = run("index", "-", "--workers", "1", "--dead-letters", path, stdin='{"id": "1", "body": "x"}\n')
-    assert ran.code == 1
-    assert f"cannot write the dead-letter file {path}" in ran.err
+    run("index", "-", "--workers", "1", "--dead-letters", path, stdin='{"id": "1", "body": "x"}\n').check(
+        1, f"cannot write the dead-letter file {path}"
+    )
     assert run("search", "x").code == 1 or run("search", "x", "--json").json()["hits"]["total"]["value"] == 0
 
 
@@ -148,7 +148,7 @@ def test_no_command_loses_its_output_silently(ended, command):
 @pytest.mark.parametrize("command", [["stats"], ["stats", "--json"], ["--help"], ["--version"]])
 def test_a_closed_standard_output_is_an_error_in_one_line(command):
     done = subprocess.run(
-        ["sh", "-c", '"$0" "$@" >&-', *_COMMAND, *command],
+        ["sh", "-c", '"$0" "$@" >&-', *PROGRAM, *command],
         capture_output=True,
         text=True,
         timeout=60,

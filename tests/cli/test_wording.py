@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.commands import TEXT
 
 from shinglefold.cli.commands.indexing.backfill import _lines
 from shinglefold.cli.shared.next_commands import Hints
@@ -14,7 +15,6 @@ from shinglefold.maintenance.guarded_updates import BackfillCounts
 from shinglefold.model.scheme import CanonOptions, LanguageRef
 from shinglefold.registry import load_languages
 
-_TEXT = "The old bridge is closed until Monday because the river rises, buses take another way."
 _RAW = ("Errno", "Error -", "errno", "Traceback", "unexpected", "0x")
 
 
@@ -43,7 +43,7 @@ def test_a_missing_file_is_told_without_numbers(run, monkeypatch):
         assert name in ran.err, arguments
         assert not any(raw in ran.err for raw in _RAW), (arguments, ran.err)
     monkeypatch.setenv("SHINGLEFOLD_LEXICON_FILE", "no/lexicon")
-    told = run("index", "a.jsonl", "--workers", 1).err
+    told = run("index", "a.jsonl").err
     assert "the lexicon can't be saved to no/lexicon: No such file or directory" in told
     assert not any(raw in told for raw in _RAW)
 
@@ -58,26 +58,23 @@ _ARCHIVES = {
 def test_a_damaged_archive_is_told_by_every_command(run, content):
     for name in ("g.jsonl.gz", "g.txt.gz"):
         Path(name).write_bytes(content)
-        for arguments in (("index", name, "--workers", 1), ("groups", "--pairs", name, "--workers", 1)):
-            ran = run(*arguments)
-            assert ran.code == 1
+        for arguments in (("index", name), ("groups", "--pairs", name)):
+            ran = run(*arguments).check(1)
             assert "damaged" in ran.out + ran.err
             assert not any(raw in ran.out + ran.err for raw in _RAW)
-    ran = run("compare", "g.txt.gz", "g.txt.gz")
-    assert (ran.code, "damaged" in ran.err) == (1, True)
+    ran = run("compare", "g.txt.gz", "g.txt.gz").check(1, "damaged")
     assert not any(raw in ran.err for raw in _RAW)
 
 
 def test_a_file_of_unknown_kind_is_told_the_option_that_says_it(run):
     Path("pages.dat").write_text("x")
     for command in ("index", "groups"):
-        ran = run(command, "pages.dat")
-        assert (ran.code, "with --format jsonl, csv, html or text" in ran.err) == (2, True)
+        run(command, "pages.dat").check(2, "with --format jsonl, csv, html or text")
 
 
 def test_a_pattern_that_no_index_fits_leads_to_all_of_them(run):
-    Path("a.jsonl").write_text(f'{{"id": "1", "body": "{_TEXT}"}}\n')
-    assert run("index", "a.jsonl", "--engine", "my folder", "--workers", 1).code == 0
+    Path("a.jsonl").write_text(f'{{"id": "1", "body": "{TEXT}"}}\n')
+    assert run("index", "a.jsonl", "--engine", "my folder").code == 0
     ran = run("stats", "x*", "--engine", "my folder")
     said = "no index fits 'x*' in my folder; this lists all: shinglefold stats --engine 'my folder'"
     assert (ran.code, ran.err) == (1, f"error: {said}\n")
@@ -86,13 +83,12 @@ def test_a_pattern_that_no_index_fits_leads_to_all_of_them(run):
 
 @pytest.mark.parametrize("query", [[""], [" ", "\t"]])
 def test_a_search_for_nothing_is_misuse(run, query):
-    ran = run("search", *query)
-    assert (ran.code, "QUERY is empty" in ran.err) == (2, True)
+    run("search", *query).check(2, "QUERY is empty")
 
 
 def test_a_column_without_a_name_gets_its_number(run):
-    Path("dump.csv").write_text(f'"",title,body,\n0,Bridge,"{_TEXT}",\n1,River,"{_TEXT}",x\n')
-    ran = run("index", "dump.csv", "--workers", 1)
+    Path("dump.csv").write_text(f'"",title,body,\n0,Bridge,"{TEXT}",\n1,River,"{TEXT}",x\n')
+    ran = run("index", "dump.csv")
     assert (ran.code, ran.out.splitlines()[0]) == (0, "2 indexed into pages, 0 dropped, 0 failed, of 2 read")
     hits = run("search", "bridge", "--json", "--no-fold", "--field", "body").json()["hits"]["hits"]
     numbers = {(hit["_source"]["column1"], hit["_source"].get("column4")) for hit in hits}
@@ -104,12 +100,12 @@ def test_a_column_without_a_name_gets_its_number(run):
 )
 def test_how_often_something_failed_is_said_in_words(run, failing, words):
     Path("a.jsonl").write_text("{broken\n" * failing)
-    assert words in run("index", "a.jsonl", "--workers", 1).out
+    assert words in run("index", "a.jsonl").out
 
 
 def _index(run, *options, **fields):
-    page = json.dumps({"id": "a", "title": "Bridge", "body": _TEXT, **fields})
-    assert run("index", "-", "--workers", 1, *options, stdin=page).code == 0
+    page = json.dumps({"id": "a", "title": "Bridge", "body": TEXT, **fields})
+    assert run("index", "-", *options, stdin=page).code == 0
 
 
 def test_one_of_something_is_said_as_one(run):
@@ -119,22 +115,22 @@ def test_one_of_something_is_said_as_one(run):
     )
     assert run("search", "bridge", "--no-fold").out.endswith("1 of 1 hit, not folded\n")
     assert run("search", "nothing").out == "0 results from 0 hits\n"
-    found = run("similar", "--text", _TEXT, "--language", "en").out
+    found = run("similar", "--text", TEXT, "--language", "en").out
     assert found.endswith("among 1 document that shares a supershingle or the text\n")
     assert "--verify decides on groups" in run("index", "-", "--index", "b", "--verify", "text").err
-    twice = f'{{"id": "a", "body": "{_TEXT}"}}\n' * 2
+    twice = f'{{"id": "a", "body": "{TEXT}"}}\n' * 2
     assert (
         "1 document has the id of another one; it is shown with where it stands, and an index keeps only "
         "the last one of an id" in run("groups", "--pairs", "-", stdin=twice).err
     )
-    empty = f'{{"id": "a", "body": "{_TEXT}"}}\n{{"id": "b"}}\n'
-    run("index", "-", "--index", "c", "--workers", 1, stdin=empty)
-    assert "\n1 has no text in the fields the pipeline reads\n" in run("backfill", "c", "--workers", 1).out
+    empty = f'{{"id": "a", "body": "{TEXT}"}}\n{{"id": "b"}}\n'
+    run("index", "-", "--index", "c", stdin=empty)
+    assert "\n1 has no text in the fields the pipeline reads\n" in run("backfill", "c").out
 
 
 def test_reasons_that_are_not_told_are_counted(run):
     bad = "".join(f'{{"id": {number}.5, "body": "x"}}\n' for number in range(8))
-    ran = run("index", "-", "--workers", 1, stdin=bad + '{"id": 7.5}\n')
+    ran = run("index", "-", stdin=bad + '{"id": 7.5}\n')
     assert ran.out.count("failed once: ") == 4
     assert "failed twice: " in ran.out
     assert "failed 3 times for 3 other reasons; --json lists all\n" in ran.out
@@ -160,9 +156,7 @@ def test_a_backfill_never_counts_more_as_updated_before_than_are_right(run):
 
 def test_other_languages_than_those_of_an_index_are_told_by_their_codes(run):
     _index(run)
-    told = run("setup", "pages", "--languages", "ru,any")
-    assert told.code == 1
-    assert "than this engine has: any 1, en 1, ru 1+" in told.err
+    told = run("setup", "pages", "--languages", "ru,any").check(1, "than this engine has: any 1, en 1, ru 1+")
     assert "{" not in told.err
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint
 
 import pytest
+from support.distributions import install
 
 from shinglefold import registry
 from shinglefold.errors import ConfigError, MissingExtra, RecipeMismatch, SchemeMismatch, UnknownLanguage
@@ -328,10 +329,7 @@ def test_a_language_without_its_dictionary_is_left_out_unless_it_is_named(monkey
 def test_a_plugin_installed_while_a_process_runs_is_found_and_one_taken_away_is_not(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     assert "later" not in registry.installed()
-    info = tmp_path / "later-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: later\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[shinglefold.languages]\nlater = somewhere:Later\n")
+    info = install(tmp_path, "later", "later = somewhere:Later")
     assert registry.installed()["later"].value == "somewhere:Later"
     info.rename(tmp_path / "gone")
     assert "later" not in registry.installed()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.maintenance import pages
+from support.tutorial import PAGE, on_server, run, steps, write_files
 
 from shinglefold.cli.main import main
 
@@ -85,3 +86,26 @@ def test_every_page_with_commands_is_among_them():
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         name = str(page.relative_to(ROOT))
         assert bool(commands(name)) == (name in PAGES or name in others), name
+
+
+def test_every_command_prints_what_the_page_shows(tmp_path):
+    write_files(tmp_path)
+    done = 0
+    for step in steps():
+        printed = [line.rstrip() for line in run(step.command, tmp_path).splitlines()]
+        for line in step.shown:
+            assert line.rstrip() in printed, (step.command, line, printed)
+            del printed[: printed.index(line.rstrip()) + 1]
+        done += 1
+    assert done == 6
+
+
+def test_the_commands_for_a_server_are_those_run_before_with_its_address():
+    shown = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)[-1].splitlines()
+    commands = [step.command for step in steps()]
+    for line in shown:
+        local = line.replace(" --engine http://localhost:9200", "").replace(
+            "http://localhost:9200", ".shinglefold"
+        )
+        assert any(command.startswith(local) for command in commands), line
+        assert on_server(local, "http://localhost:9200") == line

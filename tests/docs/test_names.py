@@ -1,14 +1,18 @@
-"""Names, modules, files and benches that pages quote are there."""
+"""Names, files, links and anchors of pages are there, and what README.md shows is what happens."""
 
+import doctest
 import importlib
 import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from bench.__main__ import BENCHMARKS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 
 
@@ -58,3 +62,80 @@ def test_evidence_that_no_page_names_is_of_a_bench_that_stays():
     # The gate's run is made by `make gate-run`.
     others = {"gate-run-elasticsearch-9", "gate-run-embedded", "gate-run-opensearch-3"}
     assert bench - BENCHMARKS.keys() - others == set()
+
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+#: Pages with sessions of Python, and how many lines each has at least.
+SESSIONS = {
+    **dict.fromkeys([page.name for page in sorted((ROOT / "docs").glob("[hp]*.md"))], 0),
+    "../README.md": 11,
+    "folding.md": 16,
+    "groups.md": 9,
+    "retrieval.md": 0,
+    "security.md": 4,
+}
+
+
+@pytest.mark.parametrize("page", SESSIONS)
+def test_the_python_session_of_a_page_answers_what_it_shows(page):
+    options = {"module_relative": False, "encoding": "utf-8", "optionflags": doctest.ELLIPSIS}
+    outcome = doctest.testfile(str(ROOT / "docs" / page), **options)
+    assert outcome.attempted >= SESSIONS[page]
+    assert outcome.failed == 0
+
+
+def test_the_page_of_results_is_what_the_demo_prints():
+    shown = re.search(r"```text\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    command = [str(Path(sys.executable).with_name("shinglefold")), "demo"]
+    printed = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={"COLUMNS": "100", "PYTHONUTF8": "1"}
+    ).stdout
+    assert shown is not None
+    assert [line.rstrip() for line in shown[1].splitlines()] == _part(printed, shown[1].splitlines()[0])
+
+
+def _part(printed: str, first: str) -> list[str]:
+    lines = [line.rstrip() for line in printed.splitlines()]
+    start = lines.index(first.rstrip())
+    return lines[start : lines.index("", start)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+    assert not [link for link in links if not (page.parent / link).exists()]
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_anchors_of_links_are_headings(page):
+    links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text("utf-8"))
+    assert not [(name, at) for name, at in links if at not in _anchors(page.parent / name if name else page)]
+
+
+def test_the_page_of_python_lists_every_extra():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    install = (ROOT / "docs" / "python.md").read_text("utf-8").split("## Install")[1].split("\n## ")[0]
+    listed = {
+        name
+        for row in re.findall(r"^\| (.+) \|$", install, re.MULTILINE)
+        for name in re.findall(r"`([a-z-]+)`", row)
+    }
+    assert (
+        project["optional-dependencies"].keys() - {"bench", "dev"}
+        == listed & project["optional-dependencies"].keys()
+    )
+
+
+def test_every_page_is_in_the_index():
+    index = (ROOT / "docs" / "README.md").read_text("utf-8")
+    assert not [
+        p.name for p in (ROOT / "docs").glob("*.md") if p.name != "README.md" and f"({p.name})" not in index
+    ]

@@ -1,4 +1,4 @@
-"""What was committed survives kill -9, whenever it comes."""
+"""What was committed survives kill -9, whenever it comes; what else it leaves goes with the next index."""
 
 import os
 import random
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.errors import EngineUnavailable
 
 _WRITER = """
 import sys
@@ -35,7 +36,7 @@ engine.bulk(actions())
 _PORTION = 100
 
 
-def _write_and_kill(folder: Path, after: int) -> int:
+def _write_and_kill(folder: Path, after: int, later: float = 0.0) -> int:
     """Let a process write, kill it once it got past a document; return how many it had begun with."""
     writer = subprocess.Popen([sys.executable, "-c", _WRITER, str(folder)], stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None
@@ -44,6 +45,7 @@ def _write_and_kill(folder: Path, after: int) -> int:
         begun = int(line)
         if begun >= after:
             break
+    time.sleep(later)
     os.kill(writer.pid, signal.SIGKILL)
     writer.stdout.close()
     assert writer.wait() == -signal.SIGKILL
@@ -105,16 +107,8 @@ def test_no_document_is_there_before_the_catalog_knows_its_fields(tmp_path: Path
 def test_a_writer_killed_at_any_moment_leaves_files_that_are_whole(tmp_path: Path, words, seed):
     chance = random.Random(seed)
     for _ in range(3):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", _WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True
-        )
-        assert writer.stdout is not None
-        writer.stdout.readline()
         # A portion is committed every few tens of milliseconds, and segments are merged meanwhile.
-        time.sleep(chance.uniform(0.0, 0.6))
-        os.kill(writer.pid, signal.SIGKILL)
-        writer.stdout.close()
-        writer.wait()
+        _write_and_kill(tmp_path, 0, chance.uniform(0.0, 0.6))
         with EmbeddedEngine(tmp_path, words) as engine:
             engine.check("pages")
             hits = engine.search("pages", {"size": 100_000, "sort": ["number"]})["hits"]["hits"]
@@ -142,3 +136,92 @@ def test_a_creation_cut_short_is_no_index(tmp_path: Path, engine: EmbeddedEngine
     assert not engine.index_exists("pages")
     engine.create_index("pages", {}, {})
     assert engine.search("pages", {})["hits"]["total"]["value"] == 0
+
+
+_MAKER = """
+import sys, time
+from pathlib import Path
+from shinglefold.engines.embedded import EmbeddedEngine
+from shinglefold.engines.embedded.schema.catalog import Catalog
+
+def waiting(self, folder):
+    print("at it", flush=True)
+    time.sleep(600)
+
+Catalog.save = waiting
+EmbeddedEngine(sys.argv[1], str.split).create_index(sys.argv[2], {}, {})
+"""
+
+
+@pytest.fixture
+def maker(tmp_path: Path):
+    """A process that stands in the middle of making an index, as ``--recreate`` makes one beside another."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _MAKER, str(tmp_path), "pages-20260101000000000000"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "at it\n"
+    yield process
+    process.kill()
+    process.stdout.close()
+    process.wait()
+
+
+def _names(folder: Path) -> set[str]:
+    return set(os.listdir(folder))
+
+
+_HALF = ".pages-20260101000000000000.new"
+
+
+def test_half_an_index_of_a_process_that_was_killed_goes_with_the_next_index(tmp_path: Path, engine, maker):
+    os.kill(maker.pid, signal.SIGKILL)
+    maker.wait()
+    engine.create_index("news", {}, {})
+    assert _names(tmp_path) == {"news"}
+
+
+def test_what_a_process_is_still_making_stays_however_long_that_takes(tmp_path: Path, engine, maker):
+    os.kill(maker.pid, signal.SIGSTOP)
+    engine.create_index("news", {}, {})
+    engine.delete_index("news")
+    assert _names(tmp_path) == {_HALF}
+    with pytest.raises(EngineUnavailable, match="another process is making this index"):
+        engine.create_index("pages-20260101000000000000", {}, {})
+    assert _names(tmp_path / _HALF) == {"tantivy"}
+
+
+def test_half_a_deleted_index_goes_too_and_folders_of_somebody_else_stay(tmp_path: Path, engine):
+    engine.create_index("pages", {}, {})
+    engine.create_index("news", {}, {})
+    engine.close()
+    (tmp_path / "pages").rename(tmp_path / ".pages.deleted")
+    (tmp_path / ".pages.deleted" / ".wanted").touch()
+    (tmp_path / ".photos.new").mkdir()
+    (tmp_path / ".photos.new" / "a.jpg").write_text("picture")
+    with EmbeddedEngine(tmp_path, str.split) as after:
+        after.delete_index("news")
+    assert _names(tmp_path) == {".photos.new"}
+
+
+def test_an_index_that_can_not_be_made_leaves_nothing(tmp_path: Path, engine, monkeypatch):
+    def full(self, folder):
+        raise OSError(5, "input/output error")
+
+    monkeypatch.setattr("shinglefold.engines.embedded.schema.catalog.Catalog.save", full)
+    with pytest.raises(EngineUnavailable, match="input/output error"):
+        engine.create_index("pages", {}, {})
+    assert _names(tmp_path) == set()
+
+
+def test_an_index_that_was_deleted_does_not_come_back_by_a_replacement_that_was_cut_short(
+    tmp_path: Path, engine
+):
+    for name in ("pages", "beside"):
+        engine.create_index(name, {}, {})
+    (tmp_path / ".pages.replaced-by").write_text("beside")
+    engine.delete_index("pages")
+    assert not engine.index_exists("pages")
+    assert engine.index_exists("beside")

@@ -1,10 +1,10 @@
 """A disk that is full costs what was not committed, and nothing else: not the index, not what comes after."""
 
-import os
 import random
 from pathlib import Path
 
 import pytest
+from support.disks import fill_disk
 
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import EngineError, IndexReadOnly
@@ -33,13 +33,6 @@ def _numbers(engine: EmbeddedEngine) -> list[int]:
     return [hit["_source"]["n"] for hit in engine.search("pages", body)["hits"]["hits"]]
 
 
-def _fill(disk: Path, left: int) -> Path:
-    file = disk / "filling"
-    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
-    file.write_bytes(bytes(free - left))
-    return file
-
-
 @pytest.mark.parametrize("where", ["heads", "stored", "words"])
 @pytest.mark.parametrize("left", [0, 60_000])
 def test_an_engine_goes_on_once_there_is_room_again(small_disk: Path, words, where, left):
@@ -47,7 +40,7 @@ def test_an_engine_goes_on_once_there_is_room_again(small_disk: Path, words, whe
         engine.create_index("pages", _MAPPINGS[where], {})
         engine.bulk(_page(number, where) for number in range(9))
         engine.refresh("pages")
-        filling = _fill(small_disk, left)
+        filling = fill_disk(small_disk, left)
         engine.bulk(_page(number, where) for number in range(5, 105))
         with pytest.raises(IndexReadOnly, match="the disk is full") as told:
             engine.refresh("pages")
@@ -71,7 +64,7 @@ def test_an_engine_that_is_closed_on_a_full_disk_leaves_what_was_committed(small
     engine.create_index("pages", _MAPPINGS["heads"], {})
     engine.bulk(_page(number, "heads") for number in range(9))
     engine.refresh("pages")
-    filling = _fill(small_disk, 0)
+    filling = fill_disk(small_disk, 0)
     engine.bulk(_page(number, "heads") for number in range(5, 105))
     with pytest.raises(IndexReadOnly) as told:
         engine.close()
@@ -96,7 +89,7 @@ def test_what_was_decided_is_kept_before_and_after_and_what_failed_was_told(
         engine.create_index("pages", _MAPPINGS[where], {})
         for number in range(90):
             if number == 20:
-                filling = _fill(small_disk, 20_000)
+                filling = fill_disk(small_disk, 20_000)
             if number == 80:
                 filling.unlink()
             try:
@@ -121,7 +114,7 @@ def test_what_was_decided_is_kept_before_and_after_and_what_failed_was_told(
 def test_a_full_disk_asks_for_documents_again_only_where_some_are_lost(small_disk: Path, words):
     with EmbeddedEngine(small_disk / "data", words) as engine:
         engine.create_index("pages", {"properties": {"n": {"type": "long"}}}, {})
-        filling = _fill(small_disk, 0)
+        filling = fill_disk(small_disk, 0)
         tried = "Make room and try it again; all documents stored before are there"
         with pytest.raises(IndexReadOnly, match=f"writing to pages: the disk is full .*{tried}"):
             engine.put_mappings("pages", {"properties": {"m": {"type": "long"}}})

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.decided import create, decided, put, stored
+from support.disks import fill_disk
 from support.gate.windows import WINDOWS, die_in
 
 from shinglefold.engines.embedded import EmbeddedEngine
@@ -72,13 +73,6 @@ def _check(stored: dict[str, str], told: int) -> None:
     assert changed == newest
 
 
-def _fill(disk: Path, left: int) -> Path:
-    file = disk / "filling"
-    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
-    file.write_bytes(bytes(free - left))
-    return file
-
-
 @pytest.mark.parametrize("left", [0, 20_000, 60_000])
 def test_a_disk_that_is_really_full_loses_nothing_that_was_told(
     small_disk: Path, words, monkeypatch, left: int
@@ -95,7 +89,7 @@ def test_a_disk_that_is_really_full_loses_nothing_that_was_told(
         create(engine)
         with suppress(IndexReadOnly), engine.lease("pages"):
             decided(engine, put(0))
-            filling = _fill(small_disk, left)
+            filling = fill_disk(small_disk, left)
             with pytest.raises(IndexReadOnly, match=r"the disk is full .*what a gate accepted stays"):
                 decide_on(engine)
         filling.unlink()

@@ -12,7 +12,7 @@ from shinglefold.engines import open_engine
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.engines.embedded.search.queries import minimum
 from shinglefold.engines.embedded.store.snapshots import Pits
-from shinglefold.errors import EngineError, MissingExtra, UnsupportedQuery
+from shinglefold.errors import MissingExtra, PitExpired, UnsupportedQuery
 
 
 @pytest.fixture
@@ -128,20 +128,25 @@ def test_minimum_should_match_is_reckoned_as_lucene_does(given, clauses, expecte
     assert minimum(given, clauses) == expected
 
 
-def test_a_point_in_time_runs_out_unless_it_is_kept_alive(pages):
-    now = 0.0
-    pits = Pits(clock=lambda: now)
-    snapshot = pages._index("pages").snapshot
-    pit = pits.open(snapshot, "1m")
-    now = 50.0
-    assert pits.snapshot(pit, "30s") is snapshot
-    now = 79.0
-    assert pits.snapshot(pit, None) is snapshot
-    now = 81.0
-    with pytest.raises(EngineError, match="ran out"):
+@pytest.mark.parametrize(
+    ("told", "seconds"), [("500ms", 0.5), ("30s", 30), ("5m", 300), ("2h", 7200), ("1d", 86_400)]
+)
+def test_a_point_in_time_is_kept_for_as_long_as_was_said(told, seconds):
+    now = [1000.0]
+    pits = Pits(lambda: now[0])
+    pit = pits.open("a snapshot", told)
+    now[0] += 0.9 * seconds
+    assert pits.snapshot(pit, told) == "a snapshot"
+    now[0] += 0.9999 * seconds
+    assert pits.snapshot(pit, None) == "a snapshot"
+    now[0] += 0.0002 * seconds
+    with pytest.raises(PitExpired, match="ran out"):
         pits.snapshot(pit, None)
+
+
+def test_a_time_without_a_unit_is_refused():
     with pytest.raises(UnsupportedQuery, match="1m"):
-        pits.open(snapshot, "soon")
+        Pits().open("a snapshot", "soon")
 
 
 def test_an_address_names_the_engine(tmp_path: Path, words):

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from support.distributions import install
 
 from shinglefold.model.scheme import CanonOptions
 from shinglefold.registry import language_class
@@ -20,11 +21,7 @@ def blocks(kind):
 @pytest.fixture(autouse=True)
 def _installed(tmp_path, monkeypatch):
     points = tomllib.loads(blocks("toml")[0])["project"]["entry-points"]["shinglefold.languages"]
-    info = tmp_path / "shinglefold_lang_eo-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shinglefold-lang-eo\nVersion: 1\n")
-    lines = [f"{name} = {value}" for name, value in points.items()]
-    (info / "entry_points.txt").write_text("\n".join(["[shinglefold.languages]", *lines]))
+    install(tmp_path, "shinglefold-lang-eo", *(f"{name} = {value}" for name, value in points.items()))
     (tmp_path / "shinglefold_lang_eo.py").write_text(blocks("python")[0], "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
 

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from support.distributions import install
 
 from shinglefold.model.scheme import CanonOptions
 from shinglefold.testing.languages.conformance import CHECKS, check_language
@@ -23,10 +24,7 @@ def entry_points():
 def _installed(tmp_path, monkeypatch):
     """Install the broken languages as a distribution, for this process and those the kit starts."""
     shutil.copy(SOURCE, tmp_path)
-    info = tmp_path / "broken_languages-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-languages\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("\n".join(["[shinglefold.languages]", *entry_points()]))
+    install(tmp_path, "broken-languages", *entry_points())
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(__import__("sys").modules, "broken_languages", raising=False)
 

@@ -1,4 +1,4 @@
-"""Hits of a page are fetched once each, and no deeper than an engine looks."""
+"""Hits of a page are fetched once each, and no deeper than an engine looks; answers may lack shards."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -7,9 +7,10 @@ import pytest
 from support.hits import SCHEME, Spec, hits_of, ids
 
 from shinglefold.contracts.engine import Capabilities
+from shinglefold.errors import EngineUnavailable, PitExpired, UnsupportedQuery, WindowTooLarge
 from shinglefold.ingest import mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
-from shinglefold.rerank.hits import PartialAnswer
+from shinglefold.rerank.hits import PartialAnswer, check_complete, lost_shards, refuse_small_windows
 from shinglefold.rerank.page import fetch
 from shinglefold.rerank.page.fetch import AmbiguousSeqNo, HitsVanished, SeqNoFetch, are_numbered, without_ids
 from shinglefold.rerank.page.window import WindowReader
@@ -303,3 +304,59 @@ def test_a_page_says_that_k_was_reached(body):
 def test_a_page_says_that_fused_lists_were_looked_at_no_further():
     found = FoldedSearch(Nearest(COPIES), SCHEME).search("pages", {**FUSED, "size": 9})
     assert (len(found["hits"]["hits"]), found["dedup"]["stopped_by"]) == (8, "rank_window_reached")
+
+
+def _failed(kind: str, reason: str, **cause: object) -> dict:
+    failure = {"index": "pages", "reason": {"type": kind, "reason": reason, **cause}}
+    return {"_shards": {"total": 3, "successful": 2, "failed": 1, "failures": [failure]}}
+
+
+_WINDOW = "Result window is too large, from + size must be less than or equal to: [100]"
+
+
+@pytest.mark.parametrize(
+    ("shards", "lost"),
+    [
+        ({"total": 3, "successful": 3, "failed": 0}, 0),
+        ({"total": 3, "successful": 1, "failed": 0}, 2),
+        ({"total": 3, "successful": 1, "failed": 1}, 2),
+        ({"total": 3, "successful": 3, "failed": 1}, 1),
+        ({"failed": 2}, 2),
+        ({}, 0),
+        (None, 0),
+    ],
+)
+def test_a_shard_that_no_node_has_is_lost_like_one_that_failed(shards, lost):
+    assert lost_shards({"_shards": shards}) == lost
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "said"),
+    [
+        (_failed("search_context_missing_exception", "No search context"), PitExpired, "lost the point"),
+        (_failed("illegal_state_exception", "no node found for id [x]"), PitExpired, "lost the point"),
+        (_failed("illegal_argument_exception", "no such sort"), UnsupportedQuery, "no such sort"),
+        (_failed("illegal_argument_exception", _WINDOW), WindowTooLarge, "'pages' allows fewer"),
+        (_failed("circuit_breaking_exception", "full"), EngineUnavailable, "not all shards answered: full"),
+        (_failed("node_closed", "long " * 500), EngineUnavailable, "long"),
+        ({"_shards": {"total": 2, "successful": 1, "failed": 0}}, EngineUnavailable, "not all shards"),
+        ({"timed_out": True, "_shards": {"total": 1, "successful": 1}}, EngineUnavailable, "timed out"),
+    ],
+)
+def test_an_answer_that_is_not_whole_is_refused_with_what_went_wrong(answer, error, said):
+    with pytest.raises(error, match=said) as told:
+        check_complete(answer)
+    assert type(told.value) is error
+    assert len(str(told.value)) < 400
+
+
+def test_a_whole_answer_comes_back_as_it_is():
+    answer = {"timed_out": False, "_shards": {"total": 2, "successful": 2, "failed": 0}, "hits": {}}
+    assert check_complete(answer) is answer
+
+
+def test_a_small_window_is_found_in_what_an_error_was_caused_by():
+    inner = {"type": "illegal_argument_exception", "reason": _WINDOW}
+    with pytest.raises(WindowTooLarge):
+        refuse_small_windows(_failed("query_phase_execution_exception", "failed", caused_by=inner))
+    refuse_small_windows(_failed("query_phase_execution_exception", "failed", caused_by={"reason": "x"}))

@@ -69,15 +69,6 @@ def test_every_hit_is_in_one_group_and_groups_stand_at_their_best_rank(made, pre
     assert all(list(group.members) == sorted(group.members) for group in groups)
 
 
-@given(specs, st.integers(0, 24))
-@settings(max_examples=examples(100), deadline=None)
-def test_groups_do_not_change_because_of_later_hits(made, length):
-    whole = [list(group.members) for group in collapse(hits_of(made), SCHEME).groups]
-    begun = [list(group.members) for group in collapse(hits_of(made)[:length], SCHEME).groups]
-    cut = [[member for member in members if member < length] for members in whole]
-    assert begun == [members for members in cut if members]
-
-
 @given(specs)
 @settings(max_examples=50, deadline=None)
 def test_hits_are_read_from_the_source_as_from_doc_values(made):

@@ -3,7 +3,6 @@
 import json
 import random
 from collections.abc import Iterator
-from http.server import HTTPServer
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from support.hits import SCHEME, Spec, fill, fingerprint_of, hits_of, ids, leader_groups, specs, split
 from support.programs import run_node
 from support.servers.choose import examples
-from support.serving import Quiet, serving
+from support.serving import answering, as_json
 from support.taps import Changed
 
 from shinglefold.contracts.engine import Capabilities
@@ -258,37 +257,23 @@ def test_hits_of_several_shards_are_asked_for_by_index_and_routing_too(library, 
 JS = Path(__file__).parent / "js"
 
 
-class Folding(Quiet):
-    """Answers a search with a folded page; anything else with who it is."""
-
-    search: FoldedSearch
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = self.search.search(self.path.split("/")[1], body)
-        del answer["dedup"]
-        self._send(answer)
-
-    def do_GET(self):
-        self._send(
-            {"version": {"number": "9.2.4", "build_flavor": "default"}, "tagline": "You Know, for Search"}
-        )
-
-    def _send(self, answer):
-        text = json.dumps(answer).encode()
-        self.send_response(200)
-        asked = self.headers.get("Accept") or ""
-        self.send_header("Content-Type", asked if "vnd.elasticsearch" in asked else "application/json")
-        self.send_header("X-Elastic-Product", "Elasticsearch")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-
 @pytest.fixture(scope="module")
 def url(library) -> Iterator[str]:
-    handler = type("Handler", (Folding,), {"search": FoldedSearch(library.engine, SCHEME)})
-    with serving(HTTPServer(("127.0.0.1", 0), handler)) as url:
+    """A server that answers a search with a folded page, and anything else with who it is."""
+    search = FoldedSearch(library.engine, SCHEME)
+
+    def answer(request):
+        if request.method == "POST":
+            told = search.search(request.path.split("/")[1], json.loads(request.body))
+            del told["dedup"]
+        else:
+            version = {"number": "9.2.4", "build_flavor": "default"}
+            told = {"version": version, "tagline": "You Know, for Search"}
+        asked = request.headers.get("Accept") or ""
+        own = {"Content-Type": asked} if "vnd.elasticsearch" in asked else {}
+        return as_json(told, headers={"X-Elastic-Product": "Elasticsearch", **own})
+
+    with answering(answer) as url:
         yield url
 
 

@@ -4,6 +4,7 @@ import time
 
 import pytest
 from support.maintenance import adds_up, mapped, pages, store, stored, wrongly_signed
+from support.servers.server import blocked
 
 from shinglefold.errors import EngineError, IndexReadOnly
 from shinglefold.ingest import Fingerprinter, index_documents
@@ -28,54 +29,36 @@ def made(new_index, scheme):
     return make
 
 
-@pytest.fixture
-def block(server):
-    """Set a block of an index until the end of the test."""
-    blocked = []
-
-    def put(index, kind):
-        blocked.append((index, kind))
-        server.ask("PUT", f"/{index}/_settings", {f"index.blocks.{kind}": True})
-
-    yield put
-    for index, kind in blocked:
-        server.ask("PUT", f"/{index}/_settings", {f"index.blocks.{kind}": None})
-
-
 def test_a_full_disk_is_said_at_once_and_what_was_not_indexed_is_kept(
-    engine, server, made, block, pipeline, scheme, canonicalizer, tmp_path
+    engine, server, made, pipeline, scheme, canonicalizer, tmp_path
 ):
     index, path = made(), tmp_path / "failed.jsonl"
-    block(index, "read_only_allow_delete")
     begin = time.monotonic()
-    summary = index_documents(engine, index, pages(50), pipeline, workers=1, dead_letters=path)
-    again = retry(engine, index, path, pipeline, workers=1)
+    with blocked(server, index, "read_only_allow_delete"):
+        summary = index_documents(engine, index, pages(50), pipeline, workers=1, dead_letters=path)
+        again = retry(engine, index, path, pipeline, workers=1)
     assert time.monotonic() - begin < AT_ONCE
     for one in (summary, again):
         assert "flood-stage" in one.stopped
         assert "Free disk space" in one.stopped
         assert (one.read, one.indexed, one.failed) == (50, 0, 50)
-    server.ask("PUT", f"/{index}/_settings", {"index.blocks.read_only_allow_delete": None})
     assert retry(engine, index, path, pipeline, workers=1).indexed == 50
     sources = stored(engine, index)
     assert len(sources) == 50
     assert not list(wrongly_signed(sources, Fingerprinter(scheme, canonicalizer)))
 
 
-def test_a_backfill_of_a_full_disk_stops_at_once_and_goes_on_later(
-    engine, server, made, block, pipeline, tmp_path
-):
+def test_a_backfill_of_a_full_disk_stops_at_once_and_goes_on_later(engine, server, made, pipeline, tmp_path):
     index = made()
     store(engine, index, pages(50))
-    block(index, "read_only_allow_delete")
     options = BackfillOptions(workers=1, checkpoint=tmp_path / "checkpoint")
     begin = time.monotonic()
-    summary = backfill(engine, index, pipeline, options)
+    with blocked(server, index, "read_only_allow_delete"):
+        summary = backfill(engine, index, pipeline, options)
     assert time.monotonic() - begin < AT_ONCE
     assert "flood-stage" in summary.stopped
     assert "Free disk space" in summary.stopped
     assert (adds_up(summary.counts), summary.remaining) == (True, 50)
-    server.ask("PUT", f"/{index}/_settings", {"index.blocks.read_only_allow_delete": None})
     summary = backfill(engine, index, pipeline, options)
     assert (summary.stopped, summary.remaining) == ("", 0)
 
@@ -92,10 +75,9 @@ def test_a_cluster_that_takes_no_new_indices_says_so(engine, server, new_index):
         server.ask("PUT", "/_cluster/settings", {"transient": dict.fromkeys(blocked)})
 
 
-def test_an_index_blocked_for_reading_is_an_error_with_its_remedy(engine, made, block, pipeline, scheme):
+def test_an_index_blocked_for_reading_is_an_error_with_its_remedy(engine, server, made, pipeline, scheme):
     index = made()
     store(engine, index, pages(50))
-    block(index, "read")
     folded = FoldedSearch(engine, scheme, tiebreaker="id")
     for work in (
         lambda: folded.search(index, {}),
@@ -104,7 +86,7 @@ def test_an_index_blocked_for_reading_is_an_error_with_its_remedy(engine, made, 
         lambda: _finished(backfill(engine, index, pipeline, BackfillOptions(workers=1))),
     ):
         begin = time.monotonic()
-        with pytest.raises(EngineError, match=r"index\.blocks\.read to null"):
+        with blocked(server, index, "read"), pytest.raises(EngineError, match=r"index\.blocks\.read to null"):
             work()
         assert time.monotonic() - begin < AT_ONCE
 

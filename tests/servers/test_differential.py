@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import pytest
 from support.distinct import comparable, differences, index_documents_that_differ, search_plainly
-from support.servers.admin import ask
+from support.servers.server import add_alias
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, ShinglefoldError
@@ -73,8 +73,7 @@ def site(request, engine, server, scheme, canonicalizer) -> Iterator[Site]:
         if engine.index_exists(name):
             engine.delete_index(name)
         index_documents_that_differ(engine, name, request.param, scheme, canonicalizer, first=first)
-    filtered = {"index": names["INDEX"], "alias": names["ALIAS"], "filter": {"range": {"number": {"gte": 6}}}}
-    ask(server.url, "POST", "/_aliases", {"actions": [{"add": filtered}]})
+    add_alias(server, names["ALIAS"], names["INDEX"], filter={"range": {"number": {"gte": 6}}})
     names["PIT"] = engine.open_pit(names["INDEX"], "5m")
     yield Site(server.url, names, FoldedSearch(engine, scheme, tiebreaker=engine.tiebreaker() or "number"))
     engine.close_pit(names["PIT"])

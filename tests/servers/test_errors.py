@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 from support.servers.admin import ask
+from support.servers.server import blocked
 
 from shinglefold.contracts.engine import Engine
 from shinglefold.engines import open_engine
@@ -193,8 +194,7 @@ def test_a_closed_index(engine, server, new_index):
 @pytest.mark.parametrize("block", ["write", "read_only"])
 def test_a_read_only_index(engine, server, new_index, block):
     index = new_index()
-    ask(server.url, "PUT", f"/{index}/_settings", {f"index.blocks.{block}": True})
-    try:
+    with blocked(server, index, block):
         result = engine.bulk([{"_index": index, "_id": "1", "_source": {"n": 1}}])
         (failure,) = result.failures
         assert (result.indexed, failure.status) == (0, 403)
@@ -202,8 +202,6 @@ def test_a_read_only_index(engine, server, new_index, block):
         if block == "read_only":
             with told(IndexReadOnly, "index.blocks"):
                 engine.delete_index(index)
-    finally:
-        ask(server.url, "PUT", f"/{index}/_settings", {f"index.blocks.{block}": None})
     assert engine.bulk([{"_index": index, "_id": "1", "_source": {"n": 1}}]).indexed == 1
 
 

@@ -6,17 +6,16 @@ import gzip
 import json
 import subprocess
 import threading
-import urllib.request
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
-from urllib.error import HTTPError
 
 import pytest
 from support import drop_in
 from support.clients import a_client, errors, helpers, lines, plain
 from support.drop_in import BRIDGE, FIELD, FOLDED, MAPPINGS, OTHER, TEXT, unasked
 from support.gateway import running_gateway
+from support.servers.admin import send
 
 import shinglefold
 from shinglefold.examples import articles
@@ -60,25 +59,6 @@ def kit(server, engine, places, gateway):
     )  # fmt: skip
     client.close()
     direct.close()
-
-
-def ask(url: str, method: str = "GET", body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body of an answer."""
-    data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-    sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    if data is not None:
-        sent.setdefault("content-type", "application/json")
-    given = urllib.request.Request(url, data=data, headers=sent, method=method)
-    try:
-        with urllib.request.urlopen(given, timeout=30) as answer:
-            return (
-                answer.status,
-                {name.lower(): value for name, value in answer.headers.items()},
-                answer.read(),
-            )
-    except HTTPError as error:
-        with error:
-            return error.code, {name.lower(): value for name, value in error.headers.items()}, error.read()
 
 
 @pytest.mark.parametrize("name", drop_in.SEARCHES)
@@ -160,7 +140,7 @@ def test_headers_say_what_became_of_a_request(kit, gateway):
     names = kit.names
 
     def search(index: str, body: Any = BRIDGE, **headers: str) -> tuple[str | None, bool]:
-        status, got, answer = ask(f"{gateway.url}/{index}/_search", "POST", body, **headers)
+        status, got, answer = send(f"{gateway.url}/{index}/_search", "POST", body, **headers)
         assert status == 200
         assert ("x-elastic-product" in got) == (kit.product == "elasticsearch")
         return got.get("x-shinglefold"), "dedup" in json.loads(answer)
@@ -176,14 +156,14 @@ def test_headers_say_what_became_of_a_request(kit, gateway):
     assert outcome.isascii()
     assert told
     lines = b"".join(json.dumps(one).encode() + b"\n" for one in ({"index": names.bare}, FOLDED))
-    status, got, _ = ask(f"{gateway.url}/_msearch", "POST", lines, content_type="application/x-ndjson")
+    status, got, _ = send(f"{gateway.url}/_msearch", "POST", lines, content_type="application/x-ndjson")
     assert (status, got["x-shinglefold"].partition(";")[0]) == (200, "unfolded")
     # Not all servers that tests start have scripts, and what is refused leaves nothing unsigned.
     script = {"script": {"source": "ctx._source.views = 9"}}
-    status, got, _ = ask(f"{gateway.url}/{names.written}/_update_by_query", "POST", script)
+    status, got, _ = send(f"{gateway.url}/{names.written}/_update_by_query", "POST", script)
     assert ('299 shinglefold "update by query writes' in got.get("warning", "")) == (status < 400)
     # Nothing else is marked.
-    _, got, _ = ask(f"{gateway.url}/{names.written}/_doc/w", "PUT", {"title": TEXT})
+    _, got, _ = send(f"{gateway.url}/{names.written}/_doc/w", "PUT", {"title": TEXT})
     assert got.keys().isdisjoint({"warning", "x-shinglefold"})
 
 
@@ -198,12 +178,12 @@ def test_curl_and_compressed_requests(kit, gateway):
     assert "content-encoding: gzip" in head.lower()
     assert plain(json.loads(body)) == plain(kit.sites[kit.names.read].search(FOLDED))
     packed = gzip.compress(json.dumps(FOLDED).encode())
-    _, headers, answer = ask(url, "POST", packed, content_encoding="gzip")
+    _, headers, answer = send(url, "POST", packed, content_encoding="gzip")
     assert headers["x-shinglefold"] == "folded"
     assert json.loads(answer)["dedup"]["folded"]
     # The form of the answer is the one that was asked for.
     wanted = "application/vnd.elasticsearch+json; compatible-with=8"
-    _, headers, answer = ask(f"{url}?pretty", "POST", FOLDED, accept=wanted)
+    _, headers, answer = send(f"{url}?pretty", "POST", FOLDED, accept=wanted)
     assert b'\n  "took"' in answer
     if kit.product == "elasticsearch":
         assert headers["content-type"] == "application/vnd.elasticsearch+json;compatible-with=8"
@@ -227,18 +207,20 @@ def test_always_and_the_prefix_of_the_gateway(kit, tmp_path):
             (BRIDGE, {"filter_path": "hits.hits._id"}),
         ):
             assert "dedup" not in plain(client.search(index=names.read, body=body, **more))
-        _, headers, _ = ask(f"{gateway.url}/{names.read}/_search", "POST", BRIDGE, x_shinglefold_fold="false")
+        _, headers, _ = send(
+            f"{gateway.url}/{names.read}/_search", "POST", BRIDGE, x_shinglefold_fold="false"
+        )
         assert "x-shinglefold" not in headers
         sign, texts = f"{gateway.url}/_shinglefold/sign?index={names.read}", {"documents": [{"title": TEXT}]}
-        assert ask(sign, "POST", texts)[0] == 403
-        assert ask(f"{gateway.url}/_shinglefold/metrics", authorization="Bearer another")[0] == 403
-        status, _, answer = ask(sign, "POST", texts, authorization="Bearer a-token-of-the-tests")
+        assert send(sign, "POST", texts)[0] == 403
+        assert send(f"{gateway.url}/_shinglefold/metrics", authorization="Bearer another")[0] == 403
+        status, _, answer = send(sign, "POST", texts, authorization="Bearer a-token-of-the-tests")
         kit.sites[names.written].index([{"_id": "sign", "title": TEXT}])
         stored = kit.engine.get(names.written, "sign")["_source"][FIELD]
         assert (status, json.loads(answer)["documents"]) == (200, [{"fingerprint": stored}])
         for absent in ("shinglefold-absent", names.bare):
             sign = f"{gateway.url}/_shinglefold/sign?index={absent}"
-            assert ask(sign, "POST", texts, authorization="Bearer a-token-of-the-tests")[0] == 400
+            assert send(sign, "POST", texts, authorization="Bearer a-token-of-the-tests")[0] == 400
         client.close()
         assert gateway.stop() == 0
         assert "secret" not in gateway.log.read_text()
@@ -248,19 +230,19 @@ def test_the_gate_of_an_index_and_its_wish_to_be_folded_hold(kit, gateway, new_i
     index = new_index(MAPPINGS)
     shinglefold.setup(kit.server.url, index, text=["title", "body"], languages=[], gate="refuse", fold=True)
     url = f"{gateway.url}/{index}"
-    status, _, answer = ask(f"{url}/_doc/1?refresh=true", "PUT", {"title": TEXT})
+    status, _, answer = send(f"{url}/_doc/1?refresh=true", "PUT", {"title": TEXT})
     assert (status, json.loads(answer)["result"]) == (201, "created")
-    status, _, answer = ask(f"{url}/_doc", "POST", {"title": f"{TEXT} Heute."})
+    status, _, answer = send(f"{url}/_doc", "POST", {"title": f"{TEXT} Heute."})
     error = json.loads(answer)["error"]
     assert (status, error["type"], error["like"]["_id"]) == (409, "near_duplicate_exception", "1")
     lines = [{"index": {}}, {"title": f"{TEXT} Ja."}, {"create": {"_id": "2"}}, {"title": OTHER}]
     bulk = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-    _, _, answer = ask(f"{url}/_bulk?refresh=true", "POST", bulk)
+    _, _, answer = send(f"{url}/_bulk?refresh=true", "POST", bulk)
     items = [next(iter(item.values())) for item in json.loads(answer)["items"]]
     assert [item["status"] for item in items] == [409, 201]
-    _, headers, answer = ask(f"{url}/_search", "POST", {"query": {"match_all": {}}})
+    _, headers, answer = send(f"{url}/_search", "POST", {"query": {"match_all": {}}})
     assert (headers["x-shinglefold"], json.loads(answer)["dedup"]["groups"]) == ("folded", 2)
-    _, headers, answer = ask(f"{url}/_search", "POST", {"size": 1}, x_shinglefold_fold="false")
+    _, headers, answer = send(f"{url}/_search", "POST", {"size": 1}, x_shinglefold_fold="false")
     assert "x-shinglefold" not in headers
     assert "dedup" not in json.loads(answer)
 
@@ -274,7 +256,7 @@ def test_callers_at_the_same_time_get_their_own_answers(kit, gateway):
         body = {"query": {"match": {"title": word}}, "ext": {"dedup": {}}}
         expected = plain(site.search(body))
         for _ in range(10):
-            _, _, answer = ask(f"{gateway.url}/{kit.names.read}/_search", "POST", body)
+            _, _, answer = send(f"{gateway.url}/{kit.names.read}/_search", "POST", body)
             if plain(json.loads(answer)) != expected:
                 wrong.append(word)
 
@@ -286,7 +268,7 @@ def test_callers_at_the_same_time_get_their_own_answers(kit, gateway):
         bulk = b"".join(
             lines % (kit.names.written.encode(), n, b"text " * n) for n in range(number, number + 50)
         )
-        status, _, answer = ask(f"{gateway.url}/_bulk", "POST", bulk)
+        status, _, answer = send(f"{gateway.url}/_bulk", "POST", bulk)
         assert (status, json.loads(answer)["errors"]) == (200, False)
     for thread in threads:
         thread.join()
@@ -300,9 +282,9 @@ def test_an_upstream_that_is_gone(tmp_path, kit):
             ("GET", "/", None), ("POST", "/a/_search", FOLDED), ("POST", "/a/_search", {}),
             ("PUT", "/a/_doc/1", {"title": TEXT}), ("POST", "/_bulk", b'{"index":{"_index":"a"}}\n{}\n'),
         ):  # fmt: skip
-            status, _, answer = ask(gateway.url + path, method, body)
+            status, _, answer = send(gateway.url + path, method, body)
             assert (status, json.loads(answer)["status"]) == (502, 502)
-        status, _, answer = ask(f"{gateway.url}/_shinglefold/health")
+        status, _, answer = send(f"{gateway.url}/_shinglefold/health")
         assert (status, json.loads(answer)["upstream"]["reachable"]) == (503, False)
         with contextlib.suppress(Exception):
             a_client(kit.product, gateway.url, awaited=False).info()

@@ -19,6 +19,7 @@ from support.rest.reads import FORMS, OPERATIONS, Row
 from support.rest.sameness import unlike
 from support.rest.writes import BULKS, DOCUMENTS
 from support.servers.admin import ask
+from support.servers.server import add_alias
 
 import shinglefold
 
@@ -95,8 +96,7 @@ def places(request, server, engine, gateway, scheme, canonicalizer) -> Iterator[
     ask(server.url, "DELETE", gone)
     for first, name in ((0, read["INDEX"]), (100, read["SECOND"])):
         index_documents_that_differ(engine, name, 1, scheme, canonicalizer, first=first, signed=signed)
-    filtered = {"index": read["INDEX"], "alias": read["ALIAS"], "filter": {"range": {"number": {"gte": 6}}}}
-    ask(server.url, "POST", "/_aliases", {"actions": [{"add": filtered}]})
+    add_alias(server, read["ALIAS"], read["INDEX"], filter={"range": {"number": {"gte": 6}}})
     for names in written:
         engine.create_index(names["INDEX"], _WRITTEN, {"number_of_shards": 1, "number_of_replicas": 0})
         if signed:

@@ -13,6 +13,7 @@ import pytest
 from support.gate.indices import gated_index
 from support.maintenance import mapped, pages, store
 from support.servers.admin import ask
+from support.servers.server import add_alias
 from support.taps import Changed
 
 import shinglefold
@@ -96,7 +97,7 @@ def test_a_run_into_an_index_that_changes_says_so(engine, new_index, made, schem
 def test_an_alias_that_moves_leaves_documents_behind(engine, server, new_index, made, pipeline):
     alias = f"shinglefold-alias-{uuid.uuid4().hex[:8]}"
     old, new = new_index(made), new_index(made)
-    ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": old, "alias": alias}}]})
+    add_alias(server, alias, old)
     swap = [{"remove": {"index": old, "alias": alias}}, {"add": {"index": new, "alias": alias}}]
 
     def move() -> None:
@@ -113,8 +114,7 @@ def test_an_alias_that_moves_leaves_documents_behind(engine, server, new_index, 
 def test_an_index_that_comes_behind_an_alias_is_no_change(engine, server, new_index, made, pipeline):
     alias = f"shinglefold-alias-{uuid.uuid4().hex[:8]}"
     old, new = new_index(made), new_index(made)
-    first = [{"add": {"index": old, "alias": alias, "is_write_index": True}}]
-    ask(server.url, "POST", "/_aliases", {"actions": first})
+    add_alias(server, alias, old, is_write_index=True)
     rolled = [
         {"add": {"index": old, "alias": alias, "is_write_index": False}},
         {"add": {"index": new, "alias": alias, "is_write_index": True}},
@@ -193,7 +193,7 @@ def named(server, new_index) -> Callable[[str], str]:
         if kind == "index":
             return index
         alias = f"shinglefold-alias-{uuid.uuid4().hex[:8]}"
-        ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": index, "alias": alias}}]})
+        add_alias(server, alias, index)
         return alias
 
     return make
@@ -230,8 +230,7 @@ def test_an_open_index_that_is_made_anew_alike_is_read_on(server, engine, named,
         engine.delete_index(info.name)
         shinglefold.setup(server.url, info.name, text=["body"], properties={"title": {"type": "text"}})
         if kind == "alias":
-            added = {"actions": [{"add": {"index": info.name, "alias": name}}]}
-            ask(server.url, "POST", "/_aliases", added)
+            add_alias(server, name, info.name)
         site.index([{**_PAGE, "id": "2"}, {**_PAGE, "id": "3"}])
         site._watch._pause = 0
         assert [match.id for match in site.similar(_PAGE).matches] == ["2", "3"]

@@ -6,6 +6,7 @@ import uuid
 import pytest
 from support.maintenance import FIELDS, mapped, pages
 from support.servers.admin import ask
+from support.servers.server import add_alias
 
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import Pipeline, default_definition, index_documents, mappings
@@ -24,8 +25,7 @@ def test_an_alias_without_an_index_for_new_documents_is_refused_before_the_first
 ):
     alias = f"shinglefold-alias-{uuid.uuid4().hex[:8]}"
     indices = sorted(new_index(made) for _ in range(2))
-    adds = [{"add": {"index": index, "alias": alias}} for index in indices]
-    ask(server.url, "POST", "/_aliases", {"actions": adds})
+    add_alias(server, alias, *indices)
     read = []
     with pytest.raises(ConfigError, match="without a write index") as refused:
         index_documents(engine, alias, (read.append(1) or one for one in pages(3)), pipeline, workers=1)
@@ -40,8 +40,7 @@ def test_an_alias_of_one_index_takes_documents_unless_it_says_otherwise(
 ):
     alias, index = f"shinglefold-alias-{uuid.uuid4().hex[:8]}", new_index(made)
     for way, takes in (({}, True), ({"is_write_index": False}, False), ({"is_write_index": True}, True)):
-        actions = [{"add": {"index": index, "alias": alias, **way}}]
-        ask(server.url, "POST", "/_aliases", {"actions": actions})
+        add_alias(server, alias, index, **way)
         if takes:
             assert index_documents(engine, alias, pages(2), pipeline, workers=1).indexed == 2
         else:

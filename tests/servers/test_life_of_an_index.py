@@ -10,6 +10,7 @@ from urllib.error import HTTPError
 import pytest
 from support.maintenance import pages, store
 from support.servers.admin import ask, until
+from support.servers.server import add_alias
 
 import shinglefold
 from shinglefold.model.recipe import fingerprint_field
@@ -56,7 +57,7 @@ def live(request, engine, server, name) -> tuple[str, str]:
         f"{name}-1", _mappings(request.param), {"number_of_shards": 5, "number_of_replicas": 0}
     )
     store(engine, f"{name}-1", _articles(request.param))
-    ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": f"{name}-1", "alias": name}}]})
+    add_alias(server, name, f"{name}-1")
     return name, request.param
 
 
@@ -174,8 +175,7 @@ def test_external_versions_filtered_aliases_and_writers_are_as_the_page_says(run
     put = f"/{index}/_doc/0?version_type=external&refresh=true&version="
     article = _articles(text)[0]
     ask(server.url, "PUT", f"{put}7", article)
-    filtered = {"index": index, "alias": f"{alias}-some", "filter": {"terms": {"id": ["0", "1", "2"]}}}
-    ask(server.url, "POST", "/_aliases", {"actions": [{"add": filtered}]})
+    add_alias(server, f"{alias}-some", index, filter={"terms": {"id": ["0", "1", "2"]}})
     assert run("setup", index, "--field", "title", "--field", text)[0] == 0
 
     # Through an alias with a filter backfill and doctor read what it shows.

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from support.clients import a_client
 from support.maintenance import mapped, pages, store
+from support.servers.server import add_alias
 
 import shinglefold
 from shinglefold.errors import ConfigError, UnsupportedQuery
@@ -114,7 +115,7 @@ def test_documents_added_through_an_alias_have_its_routing(server, engine, new_i
     index = new_index(mapped(scheme), SETTINGS)
     shinglefold.setup(server.url, index, text=["title", "body"], groups=True)
     alias, (first, *others) = f"{index}-alias", pages(8)
-    _point(server, index, alias, routing="here")
+    add_alias(server, alias, index, routing="here")
     with shinglefold.open(server.url, alias, policy="tag") as site:
         assert site.add(first).leads
         assert {one.status for one in site.add_all(others[:4])} == {"accepted"}
@@ -126,7 +127,7 @@ def test_documents_added_through_an_alias_have_its_routing(server, engine, new_i
         assert stored["page-0", "here"]["_dedup"]["leader"]
         (verdict,) = site.add_all([{**first, "id": "other", "_routing": "elsewhere"}])
         assert (verdict.status, "index routing 'here'" in verdict.reason) == ("failed", True)
-    _point(server, index, alias, is_write_index=False)
+    add_alias(server, alias, index, is_write_index=False)
     with (
         shinglefold.open(server.url, alias) as site,
         pytest.raises(ConfigError, match="without a write index"),
@@ -138,7 +139,7 @@ def test_the_gate_of_a_folded_client_writes_with_the_routing_of_an_alias(server,
     index = new_index(mapped(scheme), SETTINGS)
     shinglefold.setup(server.url, index, text=["title", "body"], gate="refuse")
     alias, (first, second, *_) = f"{index}-alias", pages(2)
-    _point(server, index, alias, routing="here")
+    add_alias(server, alias, index, routing="here")
     with closing(a_client(engine.info()["distribution"], server.url, awaited=False)) as plain:
         client = shinglefold.fold(plain)
         for one in (first, second):
@@ -155,8 +156,8 @@ def test_a_folded_client_keeps_the_routing_of_an_alias_of_several_indices(
     for name in (index, other):
         shinglefold.setup(server.url, name, text=["title", "body"], gate=gate)
     alias, (first, second, third, fourth, *_) = f"{index}-alias", pages(4)
-    _point(server, other, alias, is_write_index=False)
-    _point(server, index, alias, routing="here", is_write_index=True)
+    add_alias(server, alias, other, is_write_index=False)
+    add_alias(server, alias, index, routing="here", is_write_index=True)
     with closing(a_client(engine.info()["distribution"], server.url, awaited=False)) as plain:
         client = shinglefold.fold(plain)
         told = [client.index(index=alias, id=one["id"], body=one) for one in (first, second)]
@@ -191,7 +192,3 @@ def test_a_folded_client_keeps_the_routing_of_an_alias_of_several_indices(
         for source in stored.values():
             (expected,) = site.sign([without_fingerprint(source, "_dedup")])
             assert source["_dedup"] == expected["_dedup"]
-
-
-def _point(server, index, alias, **options):
-    server.ask("POST", "/_aliases", {"actions": [{"add": {"index": index, "alias": alias, **options}}]})

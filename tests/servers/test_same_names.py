@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import islice
 
 import pytest
+from support.servers.server import add_alias
 
 import shinglefold
 from shinglefold.examples import articles
@@ -31,7 +32,7 @@ def alias(engine, new_index, server) -> tuple[str, list[str]]:
         several = [{**article, "id": id_, "url": f"https://a.org/{id_}"} for id_ in ("page", "a/page")]
         assert index_documents(engine, name, several, pipeline, workers=1).indexed == 2
     alias = f"{names[0]}-all"
-    server.ask("POST", "/_aliases", {"actions": [{"add": {"index": name, "alias": alias}} for name in names]})
+    add_alias(server, alias, *names)
     return alias, names
 
 
@@ -61,9 +62,7 @@ def test_an_id_of_several_documents_is_refused_with_a_command_for_each(run, alia
 def test_a_document_that_a_filter_hides_can_not_be_named(run, engine, alias, server):
     _, indices = alias
     filtered = f"{indices[0]}-some"
-    query = {"ids": {"values": ["a/page"]}}
-    add = {"index": indices[0], "alias": filtered, "filter": query}
-    server.ask("POST", "/_aliases", {"actions": [{"add": add}]})
+    add_alias(server, filtered, indices[0], filter={"ids": {"values": ["a/page"]}})
     code, _, told = run("similar", f"{indices[0]}/page", "--index", filtered)
     assert code == 1
     assert "no document of this id" in told

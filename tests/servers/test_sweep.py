@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 from support.gate.crashes import make_pipeline
+from support.servers.server import blocked
 
 from shinglefold.engines.http.engine import HttpEngine
 from shinglefold.grouping import Gate
@@ -68,9 +69,6 @@ def test_what_others_are_faster_with_is_not_said_to_be_removed(run, server, inde
 
 
 def test_a_block_is_told_with_what_lifts_it(run, server, index):
-    server.ask("PUT", f"/{index}/_settings", {"index.blocks.write": True})
-    try:
+    with blocked(server, index, "write"):
         code, _, err = run("doctor", index, "--fix")
-    finally:
-        server.ask("PUT", f"/{index}/_settings", {"index.blocks.write": None})
     assert (code, "set index.blocks.* of the index to null" in err) == (1, True)

@@ -7,6 +7,7 @@ import pytest
 from support.copied_texts import doubtful_texts
 from support.hits import groups as groups_of_page
 from support.maintenance import put
+from support.servers.server import add_alias
 
 from shinglefold.ingest import Pipeline, default_definition
 from shinglefold.ingest.index_mapping import recipe_mappings
@@ -60,7 +61,7 @@ def over_two(engine, server, new_index, texts: list[str], how: str) -> str:
     if how == "commas":
         return ",".join(made)
     alias = f"{made[0]}-both"
-    server.ask("POST", "/_aliases", {"actions": [{"add": {"index": one, "alias": alias}} for one in made]})
+    add_alias(server, alias, *made)
     return alias
 
 

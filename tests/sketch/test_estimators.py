@@ -92,12 +92,6 @@ def test_the_estimate_of_a_number_is_a_number_and_of_an_array_an_array():
     assert one == pytest.approx((120 / 168 - 1 / 16) / (15 / 16))
 
 
-def test_the_standard_error_matches_the_measured_comparison_of_codecs():
-    assert standard_error(0.6, 84, 8) == pytest.approx(0.054, abs=0.001)
-    assert standard_error(0.6, 168, 4) == pytest.approx(0.040, abs=0.001)
-    assert standard_error(0.6, 336, 2) == pytest.approx(0.033, abs=0.002)
-
-
 def test_the_length_ratio_is_1_for_equal_lengths_and_for_none():
     assert length_ratio([0, 10, 10, 0], [0, 10, 30, 5]).tolist() == [1.0, 1.0, 0.5, 0.0]
     assert float(length_ratio(8, 12)) == 0.8

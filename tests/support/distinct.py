@@ -5,9 +5,9 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.error import HTTPError
 from urllib.parse import urlencode
-from urllib.request import Request, urlopen
+
+from support.servers.admin import send
 
 from shinglefold.canon import Canonicalizer
 from shinglefold.contracts.engine import JSON, Engine
@@ -169,13 +169,9 @@ def search_plainly(
         for name, value in parameters.items()
     }
     path = f"{search_path(index, '_search')}?{urlencode(given)}"
-    request = Request(url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    try:
-        with urlopen(request, timeout=30) as answer:
-            found: JSON = json.load(answer)
-    except HTTPError as error:
-        return refusal(error.code, json.load(error), "the server")
-    return found
+    status, _, answer = send(url + path, "POST", body)
+    found: JSON = json.loads(answer)
+    return found if status == 200 else refusal(status, found, "the server")
 
 
 def differences(one: object, other: object, path: str = "") -> list[str]:

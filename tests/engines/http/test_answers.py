@@ -4,7 +4,6 @@ import json
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from elasticsearch import SerializationError as NotJson
 from hypothesis import given
 from hypothesis import strategies as st
 from opensearchpy.exceptions import SerializationError as NotJsonEither
-from support.serving import Quiet, serving
+from support.serving import Answer, Request, answering, as_json
 
 from shinglefold.engines import open_engine
 from shinglefold.engines.elasticsearch import ElasticsearchSerializer as OfElasticsearch
@@ -105,29 +104,20 @@ def test_bytes_that_are_no_text_are_refused_as_before():
         OfElasticsearch().loads(b'{"a": "\xff"}')
 
 
-Answer = tuple[int, dict[str, str], bytes]
-
-
 @pytest.fixture
 def listening() -> Iterator[Callable[..., str]]:
     """Start a server that answers everything alike, and remember what it was asked."""
     servers = ExitStack()
 
     def start(status: int, headers: dict[str, str], body: Any, asked: list[Any] | None = None) -> str:
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        def answer(request: Request) -> Answer:
+            if asked is not None:
+                asked.append((request.path, dict(request.headers)))
+            if isinstance(body, bytes):
+                return status, {"Content-Type": "application/json", **headers}, body
+            return as_json(body, status, headers)
 
-        class Handler(Quiet):
-            def do_GET(self) -> None:
-                if asked is not None:
-                    asked.append((self.path, dict(self.headers)))
-                self.send_response(status)
-                for name, value in {"Content-Type": "application/json", **headers}.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-        return servers.enter_context(serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)))
+        return servers.enter_context(answering(answer))
 
     with servers:
         yield start

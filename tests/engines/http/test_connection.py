@@ -1,12 +1,17 @@
-"""Connections: what can be meant, what is shown, and which header proves who asks."""
+"""Connections: what can be meant, where their settings come from, and what proves who asks."""
 
 import base64
+import hashlib
+import hmac
 import pickle
 import traceback
+from contextlib import closing
+from urllib.parse import urlsplit
 
 import pytest
+from support.serving import answering, as_json
 
-from shinglefold.engines import open_engine
+from shinglefold.engines import load_connection, open_engine
 from shinglefold.engines.http.connection import (
     Connection,
     each_with_scheme,
@@ -205,3 +210,191 @@ def test_what_was_meant_as_a_server_is_told_from_a_folder():
         assert not looks_like_server(folder)
     assert shown("localhost:9200") == "localhost:9200"
     assert shown("ftp://ada:hidden@x/y") == "ftp://x/y"
+
+
+ADDRESS = "http://localhost:9200"
+
+
+def test_the_environment_wins_over_the_file_and_the_address_given_over_both(tmp_path):
+    file = tmp_path / "engine.toml"
+    file.write_text(
+        'url = ["http://one:1", "http://two:2"]\nuser = "ada"\npassword = "from-file"\ntimeout = 5\n'
+    )
+    environ = {"SHINGLEFOLD_ENGINE_FILE": str(file), "SHINGLEFOLD_ENGINE_PASSWORD": "from-environment"}
+    connection = load_connection(environ=environ)
+    assert connection.urls == ("http://one:1", "http://two:2")
+    assert (connection.user, connection.password, connection.timeout) == ("ada", "from-environment", 5.0)
+    assert load_connection("http://three:3", environ=environ).urls == ("http://three:3",)
+    assert load_connection(file=file, environ={}).password == "from-file"
+
+
+def test_every_field_can_be_said_in_the_environment():
+    environ = {
+        "SHINGLEFOLD_ENGINE_URL": ADDRESS,
+        "SHINGLEFOLD_ENGINE_API_KEY": "key",
+        "SHINGLEFOLD_ENGINE_VERIFY": "false",
+        "SHINGLEFOLD_ENGINE_TIMEOUT": "2.5",
+        "SHINGLEFOLD_ENGINE_RETRIES": "7",
+        "SHINGLEFOLD_ENGINE_CA_FILE": "ca.pem",
+        "SHINGLEFOLD_ENGINE_PRODUCT": "opensearch",
+        "SHINGLEFOLD_PRESET": "not of a connection",
+    }
+    connection = load_connection(environ=environ)
+    assert (connection.api_key, connection.verify, connection.timeout, connection.retries) == (
+        "key",
+        False,
+        2.5,
+        7,
+    )
+    assert (connection.ca_file, connection.product) == ("ca.pem", "opensearch")
+
+
+def test_secrets_are_read_from_files_of_their_own(tmp_path):
+    (tmp_path / "secret").write_text("hidden\n")
+    environ = {
+        "SHINGLEFOLD_ENGINE_URL": ADDRESS,
+        "SHINGLEFOLD_ENGINE_BEARER_TOKEN_FILE": str(tmp_path / "secret"),
+    }
+    assert load_connection(environ=environ).bearer_token == "hidden"
+    environ["SHINGLEFOLD_ENGINE_BEARER_TOKEN_FILE"] = str(tmp_path / "absent")
+    with pytest.raises(ConfigError, match="No such file or directory; make it readable"):
+        load_connection(environ=environ)
+
+
+@pytest.mark.parametrize(
+    "written", [b"hidden", b"hidden\r\n", b"\xef\xbb\xbfhidden", b"\xef\xbb\xbf hidden\r\n"]
+)
+@pytest.mark.parametrize("name", ["password", "api_key", "bearer_token"])
+def test_a_secret_may_be_saved_by_an_editor_of_windows(tmp_path, written, name):
+    (tmp_path / "secret").write_bytes(written)
+    environ = {
+        "SHINGLEFOLD_ENGINE_URL": ADDRESS,
+        f"SHINGLEFOLD_ENGINE_{name.upper()}_FILE": str(tmp_path / "secret"),
+        **({"SHINGLEFOLD_ENGINE_USER": "ada"} if name == "password" else {}),
+    }
+    assert getattr(load_connection(environ=environ), name) == "hidden"
+
+
+@pytest.mark.parametrize(
+    ("written", "said"), [("hidden".encode("utf-16"), "is not in UTF-8: save it so"), (b"\r\n", "is empty")]
+)
+def test_a_file_without_a_readable_secret_is_refused_without_quoting_it(tmp_path, written, said):
+    (tmp_path / "secret").write_bytes(written)
+    environ = {
+        "SHINGLEFOLD_ENGINE_URL": ADDRESS,
+        "SHINGLEFOLD_ENGINE_API_KEY_FILE": str(tmp_path / "secret"),
+    }
+    with pytest.raises(ConfigError, match=said) as caught:
+        load_connection(environ=environ)
+    assert "hidden" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_the_file_of_a_connection_may_begin_with_a_byte_order_mark(tmp_path):
+    file = tmp_path / "engine.toml"
+    file.write_bytes(b"\xef\xbb\xbf" + f'url = "{ADDRESS}"\r\n'.encode())
+    assert load_connection(file=file, environ={}).urls == (ADDRESS,)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('passwort = "hidden"', "did you mean 'password'"),
+        ("password = 12345", "password .*expected a string, got a whole number"),
+        ('timeout = "hidden"', "timeout .*expected a number, got a string"),
+        ('password = "hidden', "no TOML"),
+    ],
+)
+def test_a_file_that_can_not_be_meant_is_refused_without_quoting_it(tmp_path, text, said):
+    file = tmp_path / "engine.toml"
+    file.write_text(f'url = "{ADDRESS}"\n{text}\n')
+    with pytest.raises(ConfigError, match=said) as caught:
+        load_connection(file=file, environ={})
+    assert "hidden" not in str(caught.value)
+    assert "12345" not in str(caught.value)
+
+
+def test_wrong_names_and_values_in_the_environment_are_told():
+    with pytest.raises(ConfigError, match="did you mean 'timeout'"):
+        load_connection(ADDRESS, environ={"SHINGLEFOLD_ENGINE_TIMEOUTS": "1"})
+    with pytest.raises(ConfigError, match="SHINGLEFOLD_ENGINE_VERIFY: expected true or false, got 'perhaps'"):
+        load_connection(ADDRESS, environ={"SHINGLEFOLD_ENGINE_VERIFY": "perhaps"})
+    with pytest.raises(ConfigError, match="no address"):
+        load_connection(environ={})
+    with pytest.raises(ConfigError, match="No such file or directory; check it"):
+        load_connection(ADDRESS, file="/no/such/file.toml", environ={})
+
+
+AWS_SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+REGION = "eu-west-1"
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """A server that takes every request down, and an environment with credentials for it."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", AWS_SECRET)
+    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
+    requests = []
+
+    def answer(request):
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        requests.append((request.path, headers, request.body))
+        return as_json({"hits": {"hits": []}})
+
+    with answering(answer) as url:
+        yield url, requests
+
+
+def signature(path, headers, body, signed, date):
+    """Compute a signature from a request as it arrived."""
+    canonical = [
+        "POST",
+        urlsplit(path).path,
+        urlsplit(path).query,
+        *(f"{name}:{headers[name].strip()}" for name in signed),
+        "",
+        ";".join(signed),
+        hashlib.sha256(body).hexdigest(),
+    ]
+    scope = f"{date[:8]}/{REGION}/es/aws4_request"
+    digest = hashlib.sha256("\n".join(canonical).encode()).hexdigest()
+    key = f"AWS4{AWS_SECRET}".encode()
+    for part in scope.split("/"):
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    text = f"AWS4-HMAC-SHA256\n{date}\n{scope}\n{digest}"
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def test_a_search_carries_a_signature_that_aws_would_compute_too(recorded):
+    url, requests = recorded
+    with closing(open_engine(Connection((url,), aws_region=REGION))) as engine:
+        engine.search("pages", {"query": {"match_all": {}}})
+    ((path, headers, body),) = requests
+    kind, rest = headers["authorization"].split(" ", 1)
+    parts = dict(part.split("=", 1) for part in rest.replace(" ", "").split(","))
+    signed = parts["SignedHeaders"].split(";")
+    assert kind == "AWS4-HMAC-SHA256"
+    assert parts["Credential"].startswith("AKIDEXAMPLE/")
+    assert {"host", "x-amz-date"} <= set(signed)
+    assert parts["Signature"] == signature(path, headers, body, signed, headers["x-amz-date"])
+    assert AWS_SECRET not in str(headers)
+
+
+def test_without_credentials_it_says_what_to_set(monkeypatch, tmp_path):
+    for name in (
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_PROFILE",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    with pytest.raises(ConfigError, match="set AWS_ACCESS_KEY_ID"):
+        open_engine(Connection(("http://127.0.0.1:1",), aws_region=REGION))
+
+
+def test_elasticsearch_takes_no_signed_requests():
+    with pytest.raises(ConfigError, match="only OpenSearch"):
+        Connection(("http://127.0.0.1:1",), product="elasticsearch", aws_region=REGION)

@@ -4,12 +4,11 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator
-from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
 from opensearchpy import AsyncOpenSearch, OpenSearch
-from support.serving import Quiet, serving
+from support.serving import Answer, Request, answering, as_json
 
 from shinglefold.contracts.engine import AsyncEngine, Engine, GuardedWrites, Templates
 from shinglefold.engines import Connection, open_async_engine, open_engine
@@ -33,44 +32,30 @@ class Proxy:
     """Gives the same answer to everything but ``/moved``, and keeps the requests."""
 
     def __init__(self) -> None:
-        self.answer: tuple[int, dict[str, str], bytes] = (200, {}, b"")
+        self.answer: Answer = (200, {}, b"")
         self.before: dict[str, Any] = {}
-        self.requests: list[tuple[str, str, bytes]] = []
-        proxy = self
+        self.requests: list[Request] = []
+        self.url = ""
 
-        class Handler(Quiet):
-            def do_GET(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                proxy.requests.append((self.command, self.path.partition("?")[0], body))
-                status, headers, data = proxy.answer
-                for part, before in proxy.before.items():
-                    if part in self.path:
-                        status, headers, data = 200, {"Content-Type": JSON_TYPE}, json.dumps(before).encode()
-                if self.path.startswith("/moved"):
-                    status, headers, data = 200, {"Content-Type": JSON_TYPE}, json.dumps(HITS).encode()
-                self.send_response(status)
-                for name, value in {"X-elastic-product": "Elasticsearch", **headers}.items():
-                    self.send_header(name, value)
-                if status != 204:
-                    self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            do_HEAD = do_PUT = do_POST = do_DELETE = do_GET  # noqa: N815 - the library's names
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    def answer_to(self, request: Request) -> Answer:
+        self.requests.append(request)
+        status, headers, data = self.answer
+        for part, before in {**self.before, "/moved": HITS}.items():
+            if part in request.path:
+                status, headers, data = as_json(before)
+        return status, {"X-elastic-product": "Elasticsearch", **headers}, data
 
 
 @pytest.fixture
 def proxy() -> Iterator[Proxy]:
     made = Proxy()
-    with serving(made.http):
+    with answering(made.answer_to) as made.url:
         yield made
 
 
 def ask(proxy: Proxy, way: tuple[str, bool], request: Callable[[Any], Any]) -> Any:
     """Send a request by an engine of a product, blocking or awaited."""
-    connection = Connection((f"http://127.0.0.1:{proxy.http.server_port}",), way[0], timeout=5, retries=0)
+    connection = Connection((proxy.url,), way[0], timeout=5, retries=0)
 
     async def awaited() -> Any:
         async with open_async_engine(connection) as engine:
@@ -174,7 +159,7 @@ ODD: list[Any] = [
 @pytest.mark.long(every=3)
 @pytest.mark.parametrize("answer", ODD, ids=lambda answer: json.dumps(answer)[:40])
 def test_json_that_does_not_answer_the_request_is_told_with_what_was_expected(proxy: Proxy, answer: Any):
-    proxy.answer = (200, {"Content-Type": JSON_TYPE}, json.dumps(answer).encode())
+    proxy.answer = as_json(answer)
     told = r"at http://127\.0\.0\.1:\d+ answers with JSON .*: expected \w.*Try again, and check the address"
     for way, name in EACH:
         with pytest.raises(EngineUnavailable, match=told):
@@ -184,7 +169,7 @@ def test_json_that_does_not_answer_the_request_is_told_with_what_was_expected(pr
 @pytest.mark.parametrize("answer", ODD, ids=lambda answer: json.dumps(answer)[:40])
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_other_json_than_a_version_is_told(proxy: Proxy, product: str, answer: Any):
-    proxy.answer = (200, {"Content-Type": JSON_TYPE}, json.dumps(answer).encode())
+    proxy.answer = as_json(answer)
     with pytest.raises(EngineError, match=r"at http://127.* tells no version; check the address"):
         ask(proxy, (product, False), lambda engine: engine.info())
 
@@ -206,7 +191,7 @@ LATER: list[tuple[str, dict[str, Any], str]] = [
 def test_a_later_answer_is_checked_like_the_first(
     proxy: Proxy, product: str, name: str, before: dict[str, Any], expected: str, answer: Any
 ):
-    proxy.answer = (200, {"Content-Type": JSON_TYPE}, json.dumps(answer).encode())
+    proxy.answer = as_json(answer)
     proxy.before = before
     with pytest.raises(EngineUnavailable, match=rf"expected .*{expected}.*check the address"):
         ask(proxy, (product, False), BLOCKING[name])
@@ -220,7 +205,7 @@ def test_a_redirect_is_not_followed(proxy: Proxy, status: int):
         proxy.requests.clear()
         with pytest.raises(EngineError, match=rf"without a word \({status}\)\. The address sends to another"):
             ask(proxy, way, (REQUESTS | BLOCKING)[name])
-        assert all("/moved" not in path for _, path, _ in proxy.requests)
+        assert all("/moved" not in request.path for request in proxy.requests)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +221,7 @@ def test_a_redirect_is_not_followed(proxy: Proxy, status: int):
 )
 def test_a_document_that_can_not_be_read_says_why(proxy: Proxy, kind: str, error: Any, remedy: str):
     item = {"_index": "pages", "_id": "1", "error": {"type": kind, "reason": "so"}}
-    proxy.answer = (200, {"Content-Type": JSON_TYPE}, json.dumps({"docs": [item]}).encode())
+    proxy.answer = as_json({"docs": [item]})
     for way in WAYS:
         with pytest.raises(error, match=remedy) as told:
             ask(proxy, way, REQUESTS["read"])
@@ -273,11 +258,11 @@ def test_a_name_that_no_index_has_is_refused(proxy: Proxy, name: str):
 def test_half_a_surrogate_pair_is_sent_as_an_escape(proxy: Proxy):
     """OpenSearch refuses such bytes, and stores the escape."""
     item = {"index": {"_index": "pages", "_id": "1", "status": 201, "_seq_no": 0, "_primary_term": 1}}
-    proxy.answer = (200, {"Content-Type": JSON_TYPE}, json.dumps({"items": [item]}).encode())
+    proxy.answer = as_json({"items": [item]})
     for way, name in EACH:
         if name in ("write", "bulk"):
             ask(proxy, way, (REQUESTS | BLOCKING)[name])
-            body = proxy.requests.pop()[2]
+            body = proxy.requests.pop().body
             assert json.loads(body.decode().split("\n")[1]) == DOCUMENT["_source"]
 
 

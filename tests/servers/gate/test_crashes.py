@@ -9,6 +9,7 @@ from support.gate.moved import moved_words
 from support.gate.whole import run_whole, texts
 from support.hits import find_similar
 from support.servers.local import LocalServer
+from support.servers.server import add_alias
 
 from shinglefold.engines import open_async_engine, open_engine
 from shinglefold.errors import EngineError
@@ -139,7 +140,7 @@ async def _one_by_one(server, index, given):
 
 def test_an_awaited_gate_before_an_alias_notices_that_it_means_another_index(server, gated, pipeline):
     def alias_of(index: str) -> None:
-        server.ask("POST", "/_aliases", {"actions": [{"add": {"index": index, "alias": f"{old}-alias"}}]})
+        add_alias(server, f"{old}-alias", index)
 
     async def run() -> None:
         policy = Policy("refuse")

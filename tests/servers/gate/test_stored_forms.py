@@ -5,6 +5,7 @@ import time
 import pytest
 from support.maintenance import put
 from support.servers.admin import ask, ingest_processors
+from support.servers.server import add_alias
 
 from shinglefold.errors import EngineError
 from shinglefold.grouping import Gate, Policy
@@ -72,7 +73,7 @@ def test_a_fingerprint_that_is_not_of_its_text_decides_nothing(engine, pipeline,
 def test_a_gate_before_an_alias_gives_the_numbers_of_the_index_behind_it(engine, server, pipeline, gated):
     with gated() as index:
         alias = f"{index}-alias"
-        ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": index, "alias": alias}}]})
+        add_alias(server, alias, index)
         with Gate(engine, alias, Policy("tag"), pipeline=pipeline) as gate:
             told = gate.add({"id": "empty", "body": ""})
         stored = engine.get(index, "empty")["_source"]["_dedup"]
@@ -85,7 +86,7 @@ def test_a_gate_before_an_alias_that_comes_to_mean_another_index_refuses_to_go_o
 ):
     with gated() as old, gated() as new:
         alias = f"{old}-alias"
-        ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": old, "alias": alias}}]})
+        add_alias(server, alias, old)
         with Gate(engine, alias, Policy("refuse"), pipeline=pipeline) as gate:
             assert gate.add({"id": "a", "body": BODY}).status == "accepted"
             moved = [{"add": {"index": new, "alias": alias}}]

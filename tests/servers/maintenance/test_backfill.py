@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from support.maintenance import adds_up, pages, store, stored, wrongly_signed
 from support.servers.admin import ask
+from support.servers.server import add_alias
 
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
 
@@ -32,11 +33,10 @@ def test_an_alias_that_means_another_index_meanwhile_is_begun_anew_with_that(
 ):
     first, second = unsigned(COUNT), unsigned(COUNT)
     alias, options = f"{first}-now", replace(ALONE, checkpoint=tmp_path / "checkpoint")
-    point = {"add": {"index": first, "alias": alias}}
-    ask(server.url, "POST", "/_aliases", {"actions": [point]})
+    add_alias(server, alias, first)
 
     def replaced() -> None:
-        point["add"]["index"] = second
+        point = {"add": {"index": second, "alias": alias}}
         ask(server.url, "POST", "/_aliases", {"actions": [point, {"remove_index": {"index": first}}]})
 
     cut = backfill(engine, alias, pipeline, options, once(replaced))

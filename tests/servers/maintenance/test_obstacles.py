@@ -4,6 +4,7 @@ import json
 
 import pytest
 from support.maintenance import FIELDS, mapped, pages, store, stored
+from support.servers.server import blocked
 from support.topologies import laid_out
 
 import shinglefold
@@ -128,15 +129,12 @@ def test_foreign_objects_stay(engine, new_index, scheme, pipeline):
 @pytest.mark.parametrize("block", ["write", "read_only"])
 def test_an_index_that_takes_no_writes_is_told_before_the_first(engine, server, unsigned, pipeline, block):
     index = unsigned(COUNT)
-    server.ask("PUT", f"/{index}/_settings", {f"index.blocks.{block}": True})
-    try:
+    with blocked(server, index, block):
         with pytest.raises(ConfigError, match=rf"PUT /{index}/_settings"):
             backfill(engine, index, pipeline, ALONE)
         told = diagnose(engine, index, pipeline, DoctorOptions(workers=1))
         assert not told.obstacles
         assert any("takes no writes" in remark for remark in told.remarks)
-    finally:
-        server.ask("PUT", f"/{index}/_settings", {f"index.blocks.{block}": False})
     assert backfill(engine, index, pipeline, ALONE).counts.updated == COUNT
 
 

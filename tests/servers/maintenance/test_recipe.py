@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.maintenance import pages
 from support.servers.admin import ask
+from support.servers.server import add_alias
 
 from shinglefold.ingest import Pipeline, index_documents
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
@@ -67,8 +68,7 @@ def test_what_contradicts_the_index_is_refused_and_the_remedy_works(run, name):
 def test_indices_behind_an_alias_must_have_one_recipe(run, server, name):
     assert run("index", "pages.jsonl", "--index", f"{name}-1")[0] == 0
     assert run("index", "pages.jsonl", "--index", f"{name}-2")[0] == 0
-    actions = [{"add": {"index": f"{name}-{n}", "alias": f"{name}-all"}} for n in (1, 2)]
-    ask(server.url, "POST", "/_aliases", {"actions": actions})
+    add_alias(server, f"{name}-all", f"{name}-1", f"{name}-2")
     assert run("search", "Страница", "--index", f"{name}-all")[0] == 0
     assert run("doctor", f"{name}-all")[0] == 0
     assert run("setup", f"{name}-2", "--preset", "classic")[0] == 0
@@ -106,8 +106,7 @@ def test_commands_that_take_an_id_look_through_an_alias_as_a_search_does(run, en
         }
         Path("page.jsonl").write_text(json.dumps(page))
         assert run("index", "page.jsonl", "--index", f"{name}-{part}", "--workers", "1")[0] == 0
-    alias = {"index": f"{name}-*", "alias": f"{name}-all", "filter": {"prefix": {"url": "https://shown"}}}
-    ask(server.url, "POST", "/_aliases", {"actions": [{"add": alias}]})
+    add_alias(server, f"{name}-all", f"{name}-*", filter={"prefix": {"url": "https://shown"}})
     code, out, _ = run("similar", "one", "--index", f"{name}-all", "--json")
     assert (code, [match["_id"] for match in json.loads(out)["matches"]]) == (0, ["two"])
     assert run("compare", "one", "two", "--index", "pages", "--index", f"{name}-all")[0] == 0

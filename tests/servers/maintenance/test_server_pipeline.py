@@ -3,6 +3,7 @@
 import pytest
 from support.maintenance import mapped, pages, store, stored
 from support.servers.admin import ask
+from support.servers.server import add_alias
 
 from shinglefold.ingest import index_documents
 from shinglefold.maintenance import BackfillOptions, DoctorOptions, backfill, diagnose
@@ -81,7 +82,7 @@ def test_documents_that_the_server_sends_to_another_index_are_told_with_its_name
     other = new_index(mapped(scheme))
     move = {"set": {"field": "_index", "value": other, "if": "ctx.title == 'Страница 3'"}}
     ask(server.url, "PUT", f"/{piped}/_settings", {"index.default_pipeline": ingest_pipeline(move)})
-    ask(server.url, "POST", "/_aliases", {"actions": [{"add": {"index": piped, "alias": f"{piped}-alias"}}]})
+    add_alias(server, f"{piped}-alias", piped)
     for name in (piped, f"{piped}-alias"):
         summary = index_documents(engine, name, pages(5), pipeline, workers=1)
         assert (summary.indexed, summary.counts["sent_elsewhere"]) == (5, 1)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from support.maintenance import pages
+from support.servers.server import blocked
 
 from shinglefold.errors import ConfigError
 from shinglefold.ingest import index_documents
@@ -83,10 +84,7 @@ def test_an_index_that_can_not_be_read_goes_as_a_whole(run, engine, server, fill
 
 
 def test_an_index_that_takes_no_deletion_says_what_keeps_it(run, engine, server, filled):
-    server.ask("PUT", f"/{filled}/_settings", {"index.blocks.read_only": True})
-    try:
+    with blocked(server, filled, "read_only"):
         code, _, err = run("delete", filled, "--yes")
-    finally:
-        server.ask("PUT", f"/{filled}/_settings", {"index.blocks.read_only": None})
     assert (code, "Lift the block: set index.blocks" in err) == (1, True)
     assert engine.index_exists(filled)

@@ -5,11 +5,11 @@ import threading
 import time
 from typing import Any
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import pytest
 from support.hits import SCHEME
 from support.plugin_trials import by_plugin, comparable, documents, indexed
+from support.servers.admin import send
 from support.servers.faulty import PARTIAL, relay
 
 from shinglefold.contracts.engine import JSON
@@ -240,13 +240,8 @@ def test_who_cancels_a_search_cancels_its_further_searches(server, engine):
     told: list[object] = []
 
     def search(index: str) -> None:
-        headers = {"Content-Type": "application/json", "X-Opaque-Id": "cancelled"}
-        request = Request(f"{server.url}/{index}/_search", json.dumps(body).encode(), headers)
-        try:
-            with urlopen(request, timeout=120) as answer:
-                told.append(json.load(answer))
-        except HTTPError as error:
-            told.append(error.read().decode())
+        status, _, text = send(f"{server.url}/{index}/_search", "POST", body, x_opaque_id="cancelled")
+        told.append(json.loads(text) if status == 200 else text.decode())
 
     with indexed(engine, "shinglefold-test-cancelled", copies) as name:
         thread = threading.Thread(target=search, args=(name,))

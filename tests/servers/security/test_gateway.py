@@ -4,15 +4,15 @@ import base64
 import json
 import re
 import ssl
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
-from urllib.error import HTTPError
 from urllib.parse import quote
 
 import pytest
 from support.gateway import Gateway, running_gateway
+from support.servers.admin import send
 from support.servers.security import User
+from support.servers.server import add_alias
 
 from shinglefold.model.recipe import META_KEY
 
@@ -38,17 +38,9 @@ def proof(user: User) -> str:
 
 
 def ask(url: str, user: User | None, body: Any, context: ssl.SSLContext | None = None) -> tuple[int, Any]:
-    headers = {"content-type": "application/json"}
-    if user is not None:
-        headers["authorization"] = proof(user)
-    given = urllib.request.Request(url, json.dumps(body).encode(), headers)
-    try:
-        with urllib.request.urlopen(given, timeout=60, context=context) as answer:
-            return answer.status, json.loads(answer.read())
-    except HTTPError as error:
-        with error:
-            text = error.read().decode()
-        return error.code, json.loads(text) if text.startswith("{") else text
+    sent = {} if user is None else {"authorization": proof(user)}
+    status, _, text = send(url, "POST", body, context=context, **sent)
+    return status, json.loads(text) if text.startswith(b"{") else text.decode()
 
 
 @pytest.fixture
@@ -122,8 +114,7 @@ def test_a_pattern_is_folded_by_what_each_caller_sees(gateway, secured, site, us
     recipe = {META_KEY: {**site.engine.mappings(INDEX)["_meta"][META_KEY], "fold": True}}
     for index in (INDEX, "secret-pages"):
         secured.ask("PUT", f"/{index}/_mapping", {"_meta": recipe})
-    aliases = [{"add": {"index": one, "alias": "pages-of-all"}} for one in (INDEX, "secret-pages")]
-    secured.ask("POST", "/_aliases", {"actions": aliases})
+    add_alias(secured, "pages-of-all", INDEX, "secret-pages")
     body = {"query": {"match_all": {}}, "size": 50}
     options = ("--ca-certificate", str(secured.certificates.authority), "--workers", "1")
     with running_gateway(gateway.log.with_name("log-of-callers"), secured.url, options=options) as running:
@@ -139,13 +130,8 @@ def test_a_pattern_is_folded_by_what_each_caller_sees(gateway, secured, site, us
 def look(gateway: Gateway, user: User | None, path: str) -> tuple[int, str | None, Any]:
     """Status, challenge and JSON of a page."""
     sent = {} if user is None else {"authorization": proof(user)}
-    url = f"{gateway.url}/_shinglefold/pages/{path}"
-    try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=sent), timeout=60) as answer:
-            return answer.status, None, json.loads(answer.read())
-    except HTTPError as error:
-        with error:
-            return error.code, error.headers["www-authenticate"], json.loads(error.read())
+    status, headers, text = send(f"{gateway.url}/_shinglefold/pages/{path}", **sent)
+    return status, headers.get("www-authenticate"), json.loads(text)
 
 
 WORDS = quote("страница")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from support.copied import make, pipeline_of, recipe_of
+from support.servers.server import add_alias
 from support.topologies import NAMES, Place, laid_out
 
 from shinglefold.errors import ConfigError
@@ -127,8 +128,7 @@ def test_an_index_of_before_among_several_is_refused_with_its_remedy(
         target = f"{place.target},{plain}"
         if how != "commas":
             alias = f"{place.target}-{how}"
-            adds = [{"add": {"index": index, "alias": alias}} for index in (*place.indices, plain)]
-            server.ask("POST", "/_aliases", {"actions": adds})
+            add_alias(server, alias, *place.indices, plain)
             target = alias if how == "alias" else f"{alias}*"
         with pytest.raises(ConfigError, match=f"setup {plain} --passages.*backfill {plain}"):
             search.find(target, COPIED.sources[0])
@@ -153,9 +153,7 @@ def test_each_index_is_read_by_its_own_recipe(engine, server, search, new_index,
     target = ",".join(made)
     if how != "commas":
         alias = f"{made[0]}-{how}"
-        server.ask(
-            "POST", "/_aliases", {"actions": [{"add": {"index": one, "alias": alias}} for one in made]}
-        )
+        add_alias(server, alias, *made)
         target = alias if how == "alias" else f"{alias}*"
     found = search.find(target, source, ALL).matches
     assert sorted((one.index, one.share) for one in found) == sorted((name, 0.25) for name in made)

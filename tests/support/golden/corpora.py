@@ -7,16 +7,16 @@ import gzip
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from support.commands import PROGRAM
+
 #: The smallest first.
 CORPORA = ("gnome-uk", "libreoffice-zh-cn", "libreoffice-ru")
-_START = "import sys; from shinglefold.cli.main import main; sys.exit(main())"
 
 
 def file_of(folder: Path, corpus: str) -> Path:
@@ -34,7 +34,7 @@ def printed(*arguments: str | Path) -> bytes:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SHINGLEFOLD_")}
     with TemporaryDirectory() as empty:
         ran = subprocess.run(
-            [sys.executable, "-c", _START, *map(str, arguments)],
+            [*PROGRAM, *map(str, arguments)],
             cwd=empty,
             env=environment,
             stdout=subprocess.PIPE,

@@ -7,6 +7,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from ssl import SSLContext
 from typing import Any
 from urllib.error import HTTPError
 
@@ -33,6 +34,24 @@ def ask(url: str, method: str, path: str, body: Any = None, door: Door = _NO_DOO
         error.msg = f"{error.msg}: {error.read().decode(errors='replace')[:_LONGEST]}"
         raise
     return told
+
+
+def send(
+    url: str, method: str = "GET", body: Any = None, *, context: SSLContext | None = None, **headers: str
+) -> tuple[int, dict[str, str], bytes]:
+    """Send a request; return status, headers and body of the answer, also of a refusal."""
+    data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    if data is not None:
+        sent.setdefault("content-type", "application/json")
+    given = urllib.request.Request(url, data=data, headers=sent, method=method)
+    try:
+        found = urllib.request.urlopen(given, timeout=120, context=context)
+    except HTTPError as error:
+        found = error
+    with found as answer:
+        told = {name.lower(): value for name, value in answer.headers.items()}
+        return answer.status, told, answer.read()
 
 
 def ingest_processors(url: str) -> set[str]:

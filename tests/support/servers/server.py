@@ -1,5 +1,7 @@
 """What the tests know of a server, wherever it comes from."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -46,3 +48,19 @@ class Given:
 
     def stop(self) -> None:
         """Leave it to whoever started it."""
+
+
+def add_alias(server: Server, alias: str, *indices: str, **options: Any) -> None:
+    """Give indices one more name; options such as ``filter`` hold for each of them."""
+    adds = [{"add": {"index": index, "alias": alias, **options}} for index in indices]
+    server.ask("POST", "/_aliases", {"actions": adds})
+
+
+@contextmanager
+def blocked(server: Server, index: str, kind: str) -> Iterator[None]:
+    """Set a block of an index, such as ``write``, and lift it in the end."""
+    server.ask("PUT", f"/{index}/_settings", {f"index.blocks.{kind}": True})
+    try:
+        yield
+    finally:
+        server.ask("PUT", f"/{index}/_settings", {f"index.blocks.{kind}": None})
