@@ -158,7 +158,6 @@ class Targets:
             made = Pipeline.from_json(
                 spoil_json(deepcopy(default_definition()), chance),
                 self.pipeline.scheme,
-                self.pipeline.tools.canonicalizer,
             )
             outcomes = list(made.run([{"_id": "1", "title": "a", "body": "<p>b", "format": "html"}]))
             assert len(outcomes) == 1
@@ -169,7 +168,6 @@ class Targets:
             made = Pipeline.from_json(
                 {"processors": [{"drop": {"if": condition}}]},
                 self.pipeline.scheme,
-                self.pipeline.tools.canonicalizer,
             )
             list(made.run([{"format": "html", "n": 5, "url": "https://a", "tags": ["news"], "body": 1}]))
 
