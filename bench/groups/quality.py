@@ -34,12 +34,11 @@ def measure() -> list[Row]:
 
 def _corpus(pages: Corpus) -> Iterator[Row]:
     pipeline = Pipeline.from_json(_PIPELINE)
-    made_by = pipeline.tools.canonicalizer
     with TemporaryDirectory() as folder, closing(EmbeddedEngine(folder, words)) as engine:
         for verify in _WAYS:
             if engine.index_exists(INDEX):
                 engine.delete_index(INDEX)
-            numbering = Numbering(engine, INDEX, pipeline.recipe(), None, Rules(verify=verify), made_by)
+            numbering = Numbering(engine, INDEX, pipeline.recipe(), None, Rules(verify=verify))
             summary = index_documents(engine, INDEX, _documents(pages), pipeline, workers=1, groups=numbering)
             assert summary.indexed == len(pages)
             yield _row(pages, f"native, numbered at insert, by {verify}", _numbered(engine))

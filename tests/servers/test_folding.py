@@ -47,10 +47,10 @@ def index_site(engine, scheme, settings):
 
 
 @pytest.fixture(scope="session")
-def site(engine, scheme, canonicalizer) -> Iterator[Site]:
+def site(engine, scheme) -> Iterator[Site]:
     if engine.index_exists(INDEX):
         engine.delete_index(INDEX)
-    summary = index_site(engine, scheme, canonicalizer, {"number_of_shards": 3, "number_of_replicas": 0})
+    summary = index_site(engine, scheme, {"number_of_shards": 3, "number_of_replicas": 0})
     # OpenSearch 2 has no tiebreaker of its own; the url of a page is one.
     yield Site(engine, summary, FoldedSearch(engine, scheme, tiebreaker=engine.tiebreaker() or "url"))
     engine.delete_index(INDEX)
@@ -59,7 +59,7 @@ def site(engine, scheme, canonicalizer) -> Iterator[Site]:
 @pytest.fixture(scope="session")
 def in_process(tmp_path_factory, scheme, canonicalizer) -> Iterator[Site]:
     with EmbeddedEngine(tmp_path_factory.mktemp("site"), canonicalizer) as engine:
-        yield Site(engine, index_site(engine, scheme, canonicalizer, {}), FoldedSearch(engine, scheme))
+        yield Site(engine, index_site(engine, scheme, {}), FoldedSearch(engine, scheme))
 
 
 def whole(search: FoldedSearch, **body: Any) -> list[list[str]]:
