@@ -130,7 +130,7 @@ NUMBERS = (
 def test_years_and_milliseconds_of_new_documents_are_read_as_the_server_reads_them(
     engine, shared_index, form
 ):
-    pipeline = Pipeline.from_json(default_definition(), SCHEME)
+    pipeline = Pipeline.from_json(default_definition())
     made = mappings(SCHEME)
     made["properties"]["day"] = {"type": "date"} | ({} if form is None else {"format": form})
     index = shared_index(made, {"number_of_shards": 1, "number_of_replicas": 0})

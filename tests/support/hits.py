@@ -15,12 +15,11 @@ from shinglefold.ingest import Pipeline, default_definition, mappings
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.values import Fingerprint, Token
-from shinglefold.registry import references
 from shinglefold.rerank.similar import SimilarOptions, SimilarPage, SimilarSearch
 from shinglefold.rerank.similar.search import Wanted
 from shinglefold.sketch.b_bit_minhash import estimate, pack
 
-SCHEME = Scheme(languages=references(["any"]))
+SCHEME = Scheme()
 VALUES, BITS = SCHEME.sketch.values, SCHEME.sketch.bits
 #: How many values may differ between two hits that match.
 MOST = int(np.count_nonzero(estimate(np.arange(VALUES), VALUES, BITS)[0] >= SCHEME.decision.min_resemblance))

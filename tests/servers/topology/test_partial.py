@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from support.hits import SCHEME, Spec, fingerprint_of
@@ -12,23 +13,28 @@ from support.ways import WAYS
 from shinglefold.engines import open_engine
 from shinglefold.errors import EngineUnavailable
 from shinglefold.ingest import mappings
+from shinglefold.registry import references
 from shinglefold.rerank import FoldedSearch
 
 pytestmark = pytest.mark.newest
 
 COUNT = 60
+#: Passages are of texts in a language.
+READABLE = replace(SCHEME, languages=references(["any"]))
 
 
 @pytest.fixture(scope="module", params=["one_shard", "five_shards"])
 def place(request, engine, server) -> Iterator[Place]:
-    made = mappings(SCHEME)
+    made = mappings(READABLE)
     made["properties"] |= {"number": {"type": "integer"}, "body": {"type": "text"}}
     documents = [
         {
             "number": number,
             "body": f"text {number % 20}",
             # Equal texts of two shards may make a page be read again, and its first answer count for nothing.
-            "_dedup": fingerprint_of(Spec(original=number % 20, digest=str(number))).to_field(),
+            "_dedup": fingerprint_of(
+                Spec(original=number % 20, digest=str(number), scheme=READABLE.id)
+            ).to_field(),
         }
         for number in range(COUNT)
     ]
@@ -46,7 +52,7 @@ def spoilt(server) -> Iterator[Relay]:
 @pytest.fixture
 def folded(spoilt) -> Iterator[FoldedSearch]:
     with closing(open_engine(spoilt.url)) as engine:
-        yield FoldedSearch(engine, SCHEME, tiebreaker=engine.tiebreaker())
+        yield FoldedSearch(engine, READABLE, tiebreaker=engine.tiebreaker())
 
 
 @pytest.mark.parametrize("name", WAYS)
