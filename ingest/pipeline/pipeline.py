@@ -99,7 +99,7 @@ class Pipeline:
         check_seal(seal)
         tools = Tools(scheme, canonicalizer or Canonicalizer.of(scheme), seal=seal)
         known = {**BUILT_IN, **(processors or {})}
-        failing = check_handlers(definition["on_failure"], "pipeline") if "on_failure" in definition else []
+        failing = check_handlers(definition.get("on_failure"), "pipeline")
         return cls(
             build_steps(definition["processors"], tools, known, "processors"),
             tools,
@@ -160,9 +160,7 @@ class Pipeline:
         for step in self.steps:
             step.apply(runs, trace)
             failed = [run for run in runs if run.failure is not None and not run.finished]
-            for run in failed:
-                run.finished = not self.on_failure
-            run_handlers([run for run in failed if not run.finished], self.on_failure, trace)
+            run_handlers(failed, self.on_failure, trace)
             for run in failed:
                 run.finished = True
 

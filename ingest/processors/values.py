@@ -109,8 +109,12 @@ class Gsub(_TextProcessor):
         super().__init__(options, tools)
         self.pattern = _pattern(options, "pattern")
         replacement = options.any_text("replacement")
-        # On servers, $1 in a replacement is a group; in Python, it is \g<1>.
-        self.replacement = re.sub(r"\$(\d)", r"\\g<\1>", replacement)
+        # On servers, $1 in a replacement is a group, and \$ a dollar; in Python, these are \g<1> and $.
+        self.replacement = re.sub(
+            r"\\.|\$(\d)",
+            lambda one: f"\\g<{one[1]}>" if one[1] else one[0].replace("\\$", "$"),
+            replacement,
+        )
         try:
             # Python parses the replacement even if nothing matches.
             self.pattern.sub(self.replacement, "")
@@ -199,7 +203,7 @@ def _integer(value: Any) -> int:  # noqa: ANN401 - JSON
     _check_digits(value)
     if isinstance(value, float) and not value.is_integer():
         raise ValueError
-    number = int(value, 0) if isinstance(value, str) and value[:2].lower() == "0x" else int(value)
+    number = int(value, 0) if isinstance(value, str) and "x" in value.lower() else int(value)
     if not -(2**63) <= number < 2**63:
         raise OverflowError
     return number

@@ -44,6 +44,11 @@ def test_the_pipeline_s_handlers_end_the_way_of_a_document(run_one: Run):
     assert done.document == {"a": 1, "why": "fail gate: no good"}
 
 
+def test_handlers_see_the_failure_where_a_step_lost_the_metadata(run_one: Run):
+    for step in ({"remove": {"field": "_ingest"}}, {"set": {"field": "_ingest", "value": 1}}):
+        assert run_one({}, step, with_handlers(NOTE)).document == {"why": "fail gate: no good"}
+
+
 def test_a_handler_that_fails_hands_over_to_the_pipeline_s(run_one: Run):
     second = {"fail": {"message": "worse", "tag": "handler"}}
     done = run_one({}, with_handlers(second), AFTER, on_failure=[NOTE])
