@@ -131,7 +131,7 @@ class Pipeline:
     def signing(self) -> "Pipeline":
         """Return the pipeline without the steps that change texts: it signs documents as they are stored."""
         steps = tuple(step for step in self.steps if step.processor.type == Supershingle.type)
-        return replace(self, steps=steps, on_failure=())
+        return replace(self, steps=steps)
 
     @property
     def meter(self) -> Meter:
@@ -286,11 +286,10 @@ def _step_result(trace: Trace) -> JSON:
     if step.description:
         result["description"] = step.description
     if step.condition is not None:
+        result["if"] = {"condition": step.condition.source}
         # A condition that failed has no result.
         if trace.status != "error":
-            result["if"] = {"condition": step.condition.source, "result": trace.status != "skipped"}
-        else:
-            result["if"] = {"condition": step.condition.source}
+            result["if"]["result"] = trace.status != "skipped"
     if trace.failure is not None:
         error = _error(trace.failure)
         result |= {"ignored_error": {"error": error}} if trace.status == "error_ignored" else {"error": error}

@@ -143,11 +143,12 @@ class Split(ValueProcessor):
         # re.split would return the groups of a separator as pieces.
         text, pieces, begin = self._text(value), [], 0
         for match in self.separator.finditer(text):
-            if match.end() > match.start():
+            # On servers, a match of nothing splits a text anywhere but at its beginning.
+            if match.end():
                 pieces.append(text[begin : match.start()])
                 begin = match.end()
         pieces.append(text[begin:])
-        while pieces and not pieces[-1] and not self.preserve_trailing:
+        while begin and pieces and not pieces[-1] and not self.preserve_trailing:
             pieces.pop()
         return pieces
 

@@ -27,6 +27,7 @@ Make = Callable[..., Pipeline]
             {"b": 1},
         ),
         ({"append": {"field": "t", "value": "x"}}, {}, {"t": ["x"]}),
+        ({"append": {"field": "t", "value": "x"}}, {"t": None}, {"t": ["x"]}),
         (
             {"append": {"field": "t", "value": ["{{{n}}}", "b"]}},
             {"t": "a", "n": 7},
@@ -41,6 +42,9 @@ Make = Callable[..., Pipeline]
             {"t": ["a", "", ""]},
         ),
         ({"split": {"field": "t", "separator": "(,)"}}, {"t": "a,b"}, {"t": ["a", "b"]}),
+        ({"split": {"field": "t", "separator": "(?=[A-Z])"}}, {"t": "OneTwo"}, {"t": ["One", "Two"]}),
+        ({"split": {"field": "t", "separator": ","}}, {"t": ""}, {"t": [""]}),
+        ({"split": {"field": "t", "separator": ","}}, {"t": ",,"}, {"t": []}),
         ({"join": {"field": "t", "separator": "-"}}, {"t": ["a", 1, True, None]}, {"t": "a-1-true"}),
         (
             {"join": {"field": "t", "separator": "-"}},
