@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import pairwise
 from typing import NamedTuple
+
+import numpy as np
 
 from shinglefold.passages.alignment import Passage, Span
 
@@ -101,33 +104,12 @@ def ranges(length: int, spans: Sequence[Span], marks: Sequence[Sequence[Span]]) 
 
     If passages overlap, a character belongs to the one that began last.
     """
-    at = 0
-    events = sorted((span.start, number) for number, span in enumerate(spans))
-    under: list[int] = []
-    for place, (start, number) in enumerate(events):
-        if at < start and not under:
-            yield TextRange(at, start, -1, False)
-        at = max(at, start)
-        under = [one for one in [*under, number] if spans[one].end > at]
-        following = events[place + 1][0] if place + 1 < len(events) else length
-        while at < following and under:
-            top = under[-1]
-            end = min(spans[top].end, following)
-            yield from _marked(at, end, top, marks[top])
-            at = end
-            under = [one for one in under if spans[one].end > at]
-    if at < length:
-        yield TextRange(at, length, -1, False)
-
-
-def _marked(start: int, end: int, number: int, marks: Sequence[Span]) -> Iterator[TextRange]:
-    at = start
-    for mark in marks:
-        if mark.end <= start or mark.start >= end:
-            continue
-        if at < mark.start:
-            yield TextRange(at, mark.start, number, False)
-        yield TextRange(max(mark.start, start), min(mark.end, end), number, True)
-        at = min(mark.end, end)
-    if at < end:
-        yield TextRange(at, end, number, False)
+    passages, differ = np.full(length, -1), np.zeros(length, np.bool_)
+    for number in sorted(range(len(spans)), key=lambda one: spans[one].start):
+        whole = slice(*spans[number])
+        passages[whole], differ[whole] = number, False
+        for mark in marks[number]:
+            differ[slice(*mark)] = True
+    cuts = np.flatnonzero(np.diff(2 * passages + differ)) + 1
+    for start, end in pairwise(sorted({0, *cuts.tolist(), length})):
+        yield TextRange(start, end, int(passages[start]), bool(differ[start]))

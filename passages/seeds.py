@@ -150,14 +150,14 @@ def near_pairs(a: Elements, b: Elements) -> NearPairs:
 def _distinct(pairs: Int64s, size: int) -> Int64s:
     """Return pairs in order and without repetition; the second number of each is below ``size``."""
     keys = ascending(pairs[:, 0] * size + pairs[:, 1])
-    return np.stack((keys // max(1, size), keys % max(1, size)), axis=1)
+    return np.stack((keys // size, keys % size), axis=1)
 
 
 def _kinds(of: Elements) -> _Kinds:
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mix64(of.words.copy()), dtype=np.uint64)))
     # The sum of the words does not depend on their order.
     keys = sums[of.width :] - sums[: -of.width]
-    order = np.argsort(keys[: len(of)], kind="stable")
+    order = np.argsort(keys, kind="stable")
     distinct, begins, sizes = np.unique(keys[order], return_index=True, return_counts=True)
     return _Kinds(distinct, order, begins, sizes)
 
@@ -203,7 +203,7 @@ def _of_kinds(kinds: Int64s, a: _Kinds, b: _Kinds, most: int) -> tuple[Int64s, i
             break
     place = expand_ranges(np.zeros(len(kept), np.int64), kept)
     row = np.repeat(np.arange(len(kept)), kept)
-    one = np.where(many[row], place, place // np.maximum(1, theirs[row]))
-    other = np.where(many[row], place, place % np.maximum(1, theirs[row]))
+    one = np.where(many[row], place, place // theirs[row])
+    other = np.where(many[row], place, place % theirs[row])
     ordinals = a.order[a.begins[kinds[row, 0]] + one], b.order[b.begins[kinds[row, 1]] + other]
     return np.stack(ordinals, axis=1), int(products.sum())

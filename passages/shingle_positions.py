@@ -95,9 +95,9 @@ def stored_elements(tokens: Uint64s) -> list[str]:
 
 def winnow(hashes: Uint64s, window: int = WINDOW) -> Uint64s:
     """Return the least hash of each window of consecutive ones, ascending and without repetition."""
-    if len(hashes) <= window:
-        return hashes[:0] if not len(hashes) else np.array([hashes.min()], np.uint64)
-    views = np.lib.stride_tricks.sliding_window_view(hashes, window)
+    if not len(hashes):
+        return hashes
+    views = np.lib.stride_tricks.sliding_window_view(hashes, min(window, len(hashes)))
     return np.unique(views.min(axis=1))
 
 

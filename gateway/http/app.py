@@ -279,7 +279,8 @@ class _Watched:
     async def receive(self) -> dict[str, Any]:
         """Return the next message with a part of the body."""
         message = await self._receive()
-        if message["type"] == "http.disconnect" or not message.get("more_body", False):
+        # A disconnect has no more of the body either.
+        if not message.get("more_body", False):
             self._complete.set()
         return message
 

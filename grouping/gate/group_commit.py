@@ -102,7 +102,7 @@ class DecisionJob:
     @property
     def given_up(self) -> bool:
         """Whether all callers have stopped waiting for the job."""
-        return bool(self.callers) and all(caller.given_up or caller.done for caller in self.callers)
+        return all(caller.given_up or caller.done for caller in self.callers)
 
     def until_pause(self, error: BaseException | None = None) -> Steps[int | None]:
         """Run the job to its next pause and return how long it lasts in ms; None at the end of the job.

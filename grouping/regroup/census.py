@@ -178,7 +178,7 @@ class CensusReader:
     @property
     def fields(self) -> list[str]:
         """The fields of documents to read."""
-        scopes = self.scope if self.values is None else map(self.values.source, self.scope)
+        scopes = map(self.values.source, self.scope)
         return list(dict.fromkeys([self.path, *scopes, *([self.order] if self.order else [])]))
 
     @property

@@ -66,15 +66,9 @@ def regroup(
         InputError: the checkpoint can't be read or written.
         EngineError: the engine can't be reached at all.
     """
-    check_engine(engine)
-    check_str("index", index)
-    check_type("options", options, RegroupOptions, "RegroupOptions(…)")
-    found = engine.all_mappings(index)
-    recipe = _one_recipe(found, index, groups=True)
-    _check_names(found, index, options)
+    found, recipe = _checked(engine, index, options, seal, groups=True)
     if options.linkage is None and options.rules == Rules() and not options.by_scheme:
         _check_one_grouping(found, index)
-    check_sealed(recipe.sealed, seal, f"index {index!r}")
     check_updatable(engine, index, recipe.field)
     with Interrupts() as interrupts:
         return _Regrouping(engine, index, recipe, seal, options, interrupts, report).run()
@@ -100,21 +94,26 @@ def find_groups(
 
     Cost: a scan of all fingerprints; some 600 bytes a document.
     """
-    check_engine(engine)
-    check_str("index", index)
-    found = engine.all_mappings(index)
-    recipe = _one_recipe(found, index, groups=False)
-    _check_names(found, index, options)
-    check_sealed(recipe.sealed, seal, f"index {index!r}")
+    _, recipe = _checked(engine, index, options, seal, groups=False)
     dry = replace(options, dry_run=True)
     with Interrupts() as interrupts:
         return _Regrouping(engine, index, recipe, seal, dry, interrupts, None).groups()
 
 
-def _check_names(found: Mapping[str, JSON], index: str, options: RegroupOptions) -> None:
-    """Raise ``ConfigError`` for fields in no mapping: a scope without values would divide every group."""
+def _checked(
+    engine: Engine, index: str, options: RegroupOptions, seal: Seal | None, *, groups: bool
+) -> tuple[Mapping[str, JSON], Recipe]:
+    """Check what both functions are given, and return the mappings and the recipe of the index."""
+    check_engine(engine)
+    check_str("index", index)
+    check_type("options", options, RegroupOptions, "RegroupOptions(…)")
+    found = engine.all_mappings(index)
+    recipe = _one_recipe(found, index, groups=groups)
+    # A scope without values would divide every group.
     check_fields(found.values(), index, options.scope, "scope")
     check_fields(found.values(), index, [options.order.removeprefix("-")], "order")
+    check_sealed(recipe.sealed, seal, f"index {index!r}")
+    return found, recipe
 
 
 def _one_recipe(found: Mapping[str, JSON], index: str, *, groups: bool) -> Recipe:

@@ -137,8 +137,8 @@ class _Parser:
 
     def _take(self, *texts: str) -> str:
         """Consume the next token if it is one of these signs or names."""
-        kind, text, _ = self._peek()
-        if kind not in ("sign", "name") or text not in texts:
+        text = self._peek()[1]
+        if text not in texts:
             return ""
         self.next += 1
         return text

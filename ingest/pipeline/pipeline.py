@@ -95,7 +95,7 @@ class Pipeline:
         check_seal(seal)
         tools = Tools(scheme, Canonicalizer.of(scheme), seal=seal)
         known = {**BUILT_IN, **(processors or {})}
-        failing = check_handlers(definition["on_failure"], "pipeline") if "on_failure" in definition else []
+        failing = check_handlers(definition.get("on_failure"), "pipeline")
         return cls(
             build_steps(definition["processors"], tools, known, "processors"),
             tools,
@@ -127,7 +127,7 @@ class Pipeline:
     def signing(self) -> "Pipeline":
         """Return the pipeline without the steps that change texts: it signs documents as they are stored."""
         steps = tuple(step for step in self.steps if step.processor.type == Supershingle.type)
-        return replace(self, steps=steps, on_failure=())
+        return replace(self, steps=steps)
 
     @property
     def meter(self) -> Meter:
@@ -156,9 +156,7 @@ class Pipeline:
         for step in self.steps:
             step.apply(runs, trace)
             failed = [run for run in runs if run.failure is not None and not run.finished]
-            for run in failed:
-                run.finished = not self.on_failure
-            run_handlers([run for run in failed if not run.finished], self.on_failure, trace)
+            run_handlers(failed, self.on_failure, trace)
             for run in failed:
                 run.finished = True
 
@@ -284,11 +282,10 @@ def _step_result(trace: Trace) -> JSON:
     if step.description:
         result["description"] = step.description
     if step.condition is not None:
+        result["if"] = {"condition": step.condition.source}
         # A condition that failed has no result.
         if trace.status != "error":
-            result["if"] = {"condition": step.condition.source, "result": trace.status != "skipped"}
-        else:
-            result["if"] = {"condition": step.condition.source}
+            result["if"]["result"] = trace.status != "skipped"
     if trace.failure is not None:
         error = _error(trace.failure)
         result |= {"ignored_error": {"error": error}} if trace.status == "error_ignored" else {"error": error}

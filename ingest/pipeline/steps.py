@@ -184,15 +184,15 @@ def _expose_failure(run: DocumentRun) -> None:
     assert run.document is not None
     assert run.failure is not None
     facts = (run.failure.reason, run.failure.processor, run.failure.tag)
-    meta: dict[str, Any] = {**run.document[META], **dict(zip(_ON_FAILURE, facts, strict=True))}
+    meta = {**_without_failure(run.document)[META], **dict(zip(_ON_FAILURE, facts, strict=True))}
     run.document, run.failure = {**run.document, META: meta}, None
 
 
 def _without_failure(document: Document) -> Document:
+    # A step may have replaced or removed the metadata.
     meta = document.get(META)
-    if not isinstance(meta, dict):
-        return document
-    return {**document, META: {key: value for key, value in meta.items() if key not in _ON_FAILURE}}
+    kept = {key: meta[key] for key in meta if key not in _ON_FAILURE} if isinstance(meta, dict) else {}
+    return {**document, META: kept}
 
 
 def build_steps(
@@ -223,10 +223,7 @@ def _step(definition: object, tools: Tools, factories: Mapping[str, Factory], wh
     source = options.optional("if")
     condition = None if source is None else parse_condition(source, options.place)
     ignore_failure = options.flag("ignore_failure", False)
-    has_handlers = options.has("on_failure")
-    handlers = options.items("on_failure")
-    if has_handlers:
-        check_handlers(handlers, options.place)
+    handlers = check_handlers(options.value("on_failure"), options.place)
     on_failure = build_steps(handlers, tools, factories, f"{where}.on_failure")
     processor = factory(options, tools)
     options.done()
@@ -236,7 +233,9 @@ def _step(definition: object, tools: Tools, factories: Mapping[str, Factory], wh
 
 
 def check_handlers(handlers: object, place: str) -> list[Any]:
-    """Return a list of failure handlers, which must not be empty, as on the servers."""
+    """Return a list of failure handlers, [] for None; another one must not be empty, as on the servers."""
+    if handlers is None:
+        return []
     if not isinstance(handlers, list):
         raise expected(f"{place}: 'on_failure'", "a list", handlers)
     if not handlers:

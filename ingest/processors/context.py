@@ -73,9 +73,10 @@ class Options:
         self._known: set[str] = set()
 
     def value(self, name: str, default: object = None) -> Any:  # noqa: ANN401 - JSON
-        """Take an option of any type."""
+        """Take an option of any type; null counts as not given, as on the servers."""
         self._known.add(name)
-        return self._values.pop(name, default)
+        found = self._values.pop(name, None)
+        return default if found is None else found
 
     def text(self, name: str, default: str | None = None) -> str:
         """Take a non-empty text; it is required if there is no default."""
@@ -121,13 +122,6 @@ class Options:
 
     def _required(self, names: str) -> str:
         return f"{self.place}: the option {names} is required"
-
-    def items(self, name: str) -> list[Any]:
-        """Take a list, empty by default."""
-        found = self.value(name, [])
-        if not isinstance(found, list):
-            raise expected(self._named(name), "a list", found)
-        return found
 
     def done(self) -> None:
         """Reject options that were not taken; the error names the nearest known one."""

@@ -109,8 +109,12 @@ class Gsub(_TextProcessor):
         super().__init__(options, tools)
         self.pattern = _pattern(options, "pattern")
         replacement = options.any_text("replacement")
-        # On servers, $1 in a replacement is a group; in Python, it is \g<1>.
-        self.replacement = re.sub(r"\$(\d)", r"\\g<\1>", replacement)
+        # On servers, $1 in a replacement is a group, and \$ a dollar; in Python, these are \g<1> and $.
+        self.replacement = re.sub(
+            r"\\.|\$(\d)",
+            lambda one: f"\\g<{one[1]}>" if one[1] else one[0].replace("\\$", "$"),
+            replacement,
+        )
         try:
             # Python parses the replacement even if nothing matches.
             self.pattern.sub(self.replacement, "")
@@ -139,11 +143,12 @@ class Split(ValueProcessor):
         # re.split would return the groups of a separator as pieces.
         text, pieces, begin = self._text(value), [], 0
         for match in self.separator.finditer(text):
-            if match.end() > match.start():
+            # On servers, a match of nothing splits a text anywhere but at its beginning.
+            if match.end():
                 pieces.append(text[begin : match.start()])
                 begin = match.end()
         pieces.append(text[begin:])
-        while pieces and not pieces[-1] and not self.preserve_trailing:
+        while begin and pieces and not pieces[-1] and not self.preserve_trailing:
             pieces.pop()
         return pieces
 
@@ -199,7 +204,7 @@ def _integer(value: Any) -> int:  # noqa: ANN401 - JSON
     _check_digits(value)
     if isinstance(value, float) and not value.is_integer():
         raise ValueError
-    number = int(value, 0) if isinstance(value, str) and value[:2].lower() == "0x" else int(value)
+    number = int(value, 0) if isinstance(value, str) and "x" in value.lower() else int(value)
     if not -(2**63) <= number < 2**63:
         raise OverflowError
     return number

@@ -205,16 +205,24 @@ def test_a_caller_who_leaves_ends_the_request_upstream(setting):
         left.set()
         return False
 
-    for method, path in (("GET", "/idx/_long"), ("POST", "/idx/_search"), ("POST", "/_bulk")):
+    search = request("POST", "/idx/_search", b'{"ext":{"dedup":{}}}', JSON)
+    with socket.create_connection(("127.0.0.1", setting.port)) as own:
+        own.sendall(search[:-2])
+    for path, sent in (
+        ("/idx/_long", request("GET", "/idx/_long")),
+        ("/idx/_search", search),
+        ("/_bulk", request("POST", "/_bulk", b'{"index":{"_index":"idx"}}\n{}\n', JSON)),
+        ("/idx/_stats", request("POST", "/idx/_stats", b"cut off")[:-2]),
+    ):
         came.clear()
         left.clear()
         setting.upstream.answers |= {path: waits, "/idx/_mapping": waits, "/idx/_mappings": waits}
-        body = b'{"ext":{"dedup":{}}}' if "search" in path else b'{"index":{"_index":"idx"}}\n{}\n'
         with socket.create_connection(("127.0.0.1", setting.port)) as own:
-            own.sendall(request(method, path, b"" if method == "GET" else body, JSON))
+            own.sendall(sent)
             assert came.wait(30), path
         # Sooner than by the limit of the gateway.
         assert left.wait(2.5), path
+    assert "Exception" not in setting.gateway.log.read_text()
 
 
 def test_a_slow_reader_holds_the_upstream_back(setting):

@@ -7,6 +7,7 @@ DOCUMENT = {
     "format": "html",
     "n": 3,
     "flag": True,
+    "it's": "it's",
     "tags": ["a", "b"],
     "meta": {"host": "example.org", "odd key": 1},
     "switches": [True, None],
@@ -32,9 +33,9 @@ def holds(source: str) -> bool:
         "ctx.missing == null",
         "ctx.nothing == null",
         "ctx.missing?.deeper == null",
-        "ctx.n > 2 && ctx.n >= 3 && ctx.n < 4 && ctx.n <= 3.0",
+        "ctx.n > 2 && ctx.n >= 3 && ctx.n < 9223372036854775807 && ctx.n <= 3.0",
         "ctx.n == 3.0",
-        "ctx.flag",
+        "ctx.flag ",
         "!(ctx.n > 5)",
         "!ctx.flag || ctx.format != null",
         "ctx.tags.contains('a')",
@@ -46,7 +47,7 @@ def holds(source: str) -> bool:
         "ctx.blank.isEmpty() && ctx.none.isEmpty() && ctx.bare.isEmpty()",
         "ctx.n instanceof Number && ctx.tags instanceof List && !(ctx.flag instanceof Number)",
         "ctx.format.toUpperCase() == 'HTML'",
-        "ctx.format == 'it\\'s' || true",
+        "ctx['it\\'s'] == 'it\\'s'",
         "false || true && !false",
     ],
 )
@@ -67,10 +68,14 @@ def test_does_not_hold(source: str):
         ("ctx.missing.deeper == 1", r"no \[deeper\] in null; write \?\.deeper"),
         ("ctx.missing > 1", "null > a number"),
         ("ctx.format > 1", "not supported"),
+        ("ctx.flag < 2", "a boolean < a number"),
+        ("2 > ctx.flag", "a number > a boolean"),
         ("ctx.missing.contains('x')", "null has no such contains"),
         ("ctx.format.contains(1)", "no such contains"),
         ("ctx.format", "neither true nor false"),
         ("ctx.n && true", "neither true nor false"),
+        ("false || ctx.n", "neither true nor false"),
+        ("!ctx.n", "neither true nor false"),
     ],
 )
 def test_what_fails_on_the_servers_fails_the_document_here(source: str, told: str):
@@ -88,13 +93,14 @@ def test_what_fails_on_the_servers_fails_the_document_here(source: str, told: st
         "ctx.flag ctx.flag",
         "__import__('os')",
         "ctx.n.foo()",
+        "ctx['tags']['size']() == 2",
         "doc.n == 1",
         "ctx.n + 1 == 2",
         "ctx.x instanceof Foo",
         "ctx.n == 'open",
         "for (x in ctx) {}",
         "ctx.format =~ /x/",
-        "(" * 100_000,
+        "(" * 299,
     ],
 )
 def test_what_is_outside_the_subset_is_refused_with_its_place(source: str):
@@ -123,5 +129,5 @@ def test_a_condition_of_any_length_is_refused_in_few_words(source):
 
 
 def test_the_longest_supported_condition_can_be_evaluated():
-    condition = parse_condition("ctx.a == 1 || " * 39 + "ctx" + "?.a" * 10 + " == null", "the step")
+    condition = parse_condition("ctx.a == 1 || " * 39 + "!(ctx" + "?.a" * 30 + " != null)", "the step")
     assert condition.holds({"a": {}})

@@ -43,12 +43,17 @@ def test_the_pipeline_s_handlers_end_the_way_of_a_document(run_one: Run):
     assert done.document == {"a": 1, "why": "fail gate: no good"}
 
 
+def test_handlers_see_the_failure_where_a_step_lost_the_metadata(run_one: Run):
+    for step in ({"remove": {"field": "_ingest"}}, {"set": {"field": "_ingest", "value": 1}}):
+        assert run_one({}, step, with_handlers(NOTE)).document == {"why": "fail gate: no good"}
+
+
 def test_a_handler_that_fails_hands_over_to_the_pipeline_s(run_one: Run):
     second = {"fail": {"message": "worse", "tag": "handler"}}
     done = run_one({}, with_handlers(second), AFTER, on_failure=[NOTE])
     assert done.document == {"why": "fail handler: worse"}
     assert str(run_one({}, with_handlers(second)).failure) == "fail [handler]: worse"
-    assert run_one({}, FAIL, on_failure=[second]).failure.reason == "worse"
+    assert run_one({}, FAIL, AFTER, on_failure=[second]).failure.reason == "worse"
 
 
 def test_handlers_may_drop_and_have_conditions(run_one: Run):
@@ -140,8 +145,8 @@ def test_a_definition_of_another_shape_is_refused(definition: Any, told: str):
 def test_the_default_pipeline_takes_pages_and_texts(scheme: Scheme):
     pipeline = Pipeline.from_json(default_definition(), scheme)
     text = "Сегодня в городе выпал первый снег, и стало совсем тихо."
-    page = {"_id": "1", "format": "html", "title": "Снег", "body": f"<p>{text}</p><script>x()</script>"}
-    plain = {"_id": "2", "title": "Снег", "body": text}
+    page = {"_id": "1", "format": "html", "title": "Снег <b>", "body": f"<p>{text}</p><script>x()</script>"}
+    plain = {"_id": "2", "title": "Снег <b>", "body": text}
     one, other, empty = (o.document for o in pipeline.run([page, plain, {"_id": "3"}]))
     assert one["_dedup"] == other["_dedup"]
     assert (one["_dedup"]["lang"], empty["_dedup"]["lang"]) == ("ru", "und")
@@ -167,10 +172,10 @@ def test_the_answer_has_the_servers_shape(make_pipeline: Make):
         {"drop": {"if": "ctx.a == 1"}},
         {"fail": {"if": "ctx.a == 2", "message": "two", "tag": "t"}},
     )
-    answer = pipeline.simulate([doc(a=0), doc(a=1), doc(a=2), {"_source": {}}], now=NOW)
+    answer = pipeline.simulate([{**doc(a=0), "_routing": "r"}, doc(a=1), doc(a=2), {"_source": {}}], now=NOW)
     cause = {"type": "processor_error", "reason": "two", "processor_type": "fail", "processor_tag": "t"}
     assert answer["docs"] == [
-        {"doc": {"_index": "i", "_id": "1", "_source": {"a": 0, "b": "1"}, "_ingest": STAMP}},
+        {"doc": {**doc(a=0, b="1"), "_routing": "r", "_ingest": STAMP}},
         None,
         {"error": {"root_cause": [cause], **cause}},
         {"doc": {"_index": "_index", "_id": "_id", "_source": {"b": "_id"}, "_ingest": STAMP}},
@@ -196,7 +201,7 @@ def test_verbose_shows_every_step_and_its_status(make_pipeline: Make):
     statuses = ["success", "skipped", "error_ignored", "error", "success", "dropped"]
     assert [result["status"] for result in results] == statuses
     assert results[0]["description"] == "give b"
-    assert results[0]["doc"]["_source"] == {"a": 0, "b": 1}
+    assert results[0]["doc"]["_source"] == results[2]["doc"]["_source"] == {"a": 0, "b": 1}
     assert results[1]["if"] == {"condition": "ctx.a == 1", "result": False}
     assert results[2]["ignored_error"]["error"]["reason"] == "never mind"
     assert results[2]["tag"] == "soft"
@@ -207,7 +212,7 @@ def test_verbose_shows_every_step_and_its_status(make_pipeline: Make):
 
 def test_verbose_shows_a_condition_that_could_not_be_decided(make_pipeline: Make):
     (result,) = verbose(make_pipeline({"drop": {"if": "ctx.x.y == 1"}}), doc(a=0))
-    assert result["status"] == "error"
+    assert (result["status"], result["if"]) == ("error", {"condition": "ctx.x.y == 1"})
     assert "no [y] in null" in result["error"]["reason"]
 
 

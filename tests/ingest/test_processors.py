@@ -113,7 +113,7 @@ def test_an_unknown_declared_language_is_replaced_by_detection_and_counted(
 ):
     pipeline = make_pipeline({"supershingle": {"field": "body", "language_field": "lang"}})
     pipeline.meter.take()
-    (outcome,) = pipeline.run([{"body": "Мама мыла раму утром", "lang": declared}])
+    outcome, _ = pipeline.run([{"body": "Мама мыла раму утром", "lang": one} for one in (declared, "")])
     assert outcome.document["_dedup"]["lang"] == "ru"
     assert pipeline.meter.counts["unknown_language"] == 1
 

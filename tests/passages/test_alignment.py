@@ -2,6 +2,7 @@
 
 import re
 from html import unescape
+from itertools import groupby
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,8 +10,8 @@ from support.hits import split
 from support.servers.choose import examples
 from support.soon import soon
 
-from shinglefold.passages.alignment import GAP, find_passages
-from shinglefold.passages.html_report import Shown, page
+from shinglefold.passages.alignment import GAP, Span, find_passages
+from shinglefold.passages.html_report import Shown, page, ranges
 
 
 def _found(a: str, b: str) -> list[tuple[str, str, list[str], list[str]]]:
@@ -99,10 +100,38 @@ def test_the_page_has_both_texts_whole_and_in_order(a, b):
     assert _texts(_page(a, b)) == [a, b]
 
 
+def _ranges_by_definition(length, spans, marks):
+    """Of each character the passage that began last, and whether it is marked there; equal ones together."""
+    each = []
+    for at in range(length):
+        around = [(one.start, number) for number, one in enumerate(spans) if one.start <= at < one.end]
+        number = max(around, default=(0, -1))[1]
+        each.append((number, number >= 0 and any(one.start <= at < one.end for one in marks[number])))
+    return [(len([*same]), *which) for which, same in groupby(each)]
+
+
+@st.composite
+def _marked_spans(draw):
+    length = draw(st.integers(0, 12))
+    cuts = st.lists(st.integers(0, length), min_size=4, max_size=4).map(sorted)
+    drawn = draw(st.lists(cuts, max_size=5))
+    spans, marks = [Span(one[0], one[3]) for one in drawn], [[Span(one[1], one[2])] for one in drawn]
+    return length, spans, marks
+
+
+@given(_marked_spans())
+def test_a_character_belongs_to_the_passage_that_began_last(drawn):
+    found = [*ranges(*drawn)]
+    assert [(end - start, passage, differs) for start, end, passage, differs in found] == (
+        _ranges_by_definition(*drawn)
+    )
+    assert [one.start for one in found[1:]] == [one.end for one in found[:-1]]
+
+
 def test_what_matches_is_linked_to_the_other_side_and_what_differs_is_underlined():
     html = _page("so we feed the hungry starter every single day", "we feed the starter every single day")
-    assert '<a href="#b1" id="a1"' in html
-    assert '<a href="#a1" id="b1"' in html
+    assert html.count('<a href="#b1" id="a1"') == html.count('<a href="#a1" id="b1"') == 1
+    assert "<p>1 passage in common." in html
     assert re.findall(r"<u>(.*?)</u>", html) == ["hungry"]
     assert ">so <a" in html
 

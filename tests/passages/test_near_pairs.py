@@ -31,6 +31,7 @@ def as_set(pairs):
 
 @given(texts, texts, widths)
 @example([0] * 5, [0] * 13, 1)
+@example([0, 1] * 5, [0, 1] * 7, 2)
 def test_pairs_are_near_by_their_bits_and_share_all_words_but_one(one, other, width):
     a, b = elements(one, width), elements(other, width)
     wanted = {
@@ -55,6 +56,7 @@ def test_what_is_bounded_has_all_that_exact_elements_have_and_tells_the_rest(one
     whole = near_pairs(a, b)
     assert as_set(bounded_pairs(a, b).pairs) <= as_set(whole.pairs)
     assert whole.left_out >= 0
+    assert (a.words == elements(one * 9, width).words).all()
     assert len(whole.pairs) <= max(seeds.FREE_PAIRS, 2 * (len(a) + len(b))) + len(bounded_pairs(a, b).pairs)
 
 

@@ -175,7 +175,7 @@ def find_stale(documents: Mapping[str, VersionedDocument], context: DecisionCont
     if documents and context.judge.needs_texts:
         whole: list[VersionedDocument | None] = yield ReadDocuments(tuple(sorted(documents)), whole=True)
         documents = {one.id: one for one in whole if one is not None}
-    return context.judge.stale({id_: one.source for id_, one in documents.items()}) if documents else set()
+    return context.judge.stale({id_: one.source for id_, one in documents.items()})
 
 
 def read_again(members: Sequence[Member], context: DecisionContext) -> Steps[int]:
