@@ -29,6 +29,8 @@ _NOT_RUN = frozenset({429, 503})
 _LONGEST = 500
 #: A mapping whose ``dynamic`` is ``strict``.
 _STRICT = re.compile(r"dynamic introduction of \[(?P<field>[^]]+)\] within \[(?P<within>[^]]*)\]")
+#: How the clients' errors begin if an answer can't be read.
+_UNREAD = re.compile("Unable to deserialize|Unknown mimetype, ")
 #: Statuses of a request with malformed content.
 MALFORMED = frozenset({400, 413})
 _Meaning = tuple[type[EngineError], str]
@@ -273,7 +275,7 @@ def unexpected_answer(who: str, expected: str) -> EngineUnavailable:
 
 def is_broken_answer(causes: Sequence[object]) -> bool:
     """Return whether an answer could not be read; otherwise the request could not be written."""
-    return any(isinstance(cause, JSONDecodeError) or "deserialize" in str(cause) for cause in causes)
+    return any(isinstance(cause, JSONDecodeError) or _UNREAD.match(str(cause)) for cause in causes)
 
 
 def error_type(body: object) -> str:
