@@ -72,13 +72,13 @@ def _translate(error: Exception, who: str) -> EngineError:
     if isinstance(error, TransportError):
         return refusal(_status(error), error.info or error.error, who)
     if isinstance(error, SerializationError):
-        return not_json(who, error.args)
+        return not_json(who, error.args[-1:])
     return EngineError(f"{who}: the client refused: {error}. Check the connection's options.")
 
 
 def _status(error: Exception) -> int:
     if isinstance(error, SerializationError):
-        return 0 if is_broken_answer(error.args) else 400
+        return 0 if is_broken_answer(error.args[-1:]) else 400
     status = error.status_code if isinstance(error, TransportError) else 0
     return status if isinstance(status, int) else 0
 

@@ -16,6 +16,7 @@ from shinglefold.gateway.rest import (
     failure,
     json_headers,
     log,
+    objects_of,
     path_of,
     send,
     warn,
@@ -181,13 +182,12 @@ def _versions(request: Admit, documents: Sequence[JSON]) -> Steps[list[JSON]]:
     body, path = write_value({"docs": documents}), path_of(request.index.stored_in, "_mget")
     try:
         answer = yield from send(RestRequest("POST", path, headers=headers, body=body))
+        found = objects_of(answer, "docs", len(documents))
     except Exception as error:
         # An error would tell that they are not stored.
         log.warning("the versions of documents in %r can't be read: %s", request.index.name, error)
         return [unknown] * len(documents)
-    if answer.failed:
-        return [unknown] * len(documents)
-    return [{name: one.get(name, unknown[name]) for name in unknown} for one in answer.body["docs"]]
+    return [{name: one.get(name, unknown[name]) for name in unknown} for one in found]
 
 
 def refresh(request: RestRequest, index: SignedIndex) -> Steps[None]:
@@ -212,7 +212,9 @@ def _not_refreshed(answer: RestResponse) -> str:
     """Return why not all copies of an index were refreshed; "" if they were."""
     if answer.failed:
         return f"the engine refuses to refresh the index (status {answer.status})"
-    shards = answer.body.get("_shards") or {}
+    shards = answer.body.get("_shards")
+    if not isinstance(shards, Mapping):
+        return "something else answers than the engine"
     if not shards.get("failed"):
         return ""
     return f"{shards['failed']} of {shards.get('total')} copies of its shards were not refreshed"

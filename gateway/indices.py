@@ -393,8 +393,8 @@ class KnownIndices:
                 f"{name!r} is made by this write, and its template can't be looked at: if that has a recipe, "
                 "the first documents are stored without fingerprints. Then run `shinglefold backfill`"
             )
-        template = {} if answer.failed else answer.body.get("template") or {}
-        return {name: template.get("mappings") or {}}
+        template = None if answer.failed else answer.body.get("template")
+        return {name: (template.get("mappings") or {}) if isinstance(template, Mapping) else {}}
 
     def _write_index(
         self, name: str, found: Mappings, headers: Mapping[str, str]

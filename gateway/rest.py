@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
@@ -17,6 +17,7 @@ from msgspec.json import Encoder
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.documents import to_json
+from shinglefold.engines.http.errors import unexpected_answer
 from shinglefold.engines.http.responses import read_json
 from shinglefold.errors import (
     AuthenticationFailed,
@@ -42,6 +43,8 @@ Result = TypeVar("Result")
 Steps = Generator[Any, Any, Result]
 log = logging.getLogger("shinglefold.gateway")
 _STRICT = Encoder()
+#: The engine, as messages name it where no address is known.
+ENGINE = "the engine"
 _collected: ContextVar[list[str] | None] = ContextVar("shinglefold_warnings", default=None)
 
 
@@ -68,9 +71,14 @@ class RestResponse:
     native: Any = None
 
     @property
-    def failed(self) -> bool:
+    def refused(self) -> bool:
         """Whether the engine refused the request."""
-        return self.status >= 400 or not isinstance(self.body, Mapping)
+        return self.status >= 400
+
+    @property
+    def failed(self) -> bool:
+        """Whether the engine refused the request, or something else answered."""
+        return self.refused or not isinstance(self.body, Mapping)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +196,24 @@ def send(request: RestRequest) -> Steps[RestResponse]:
     """Return the response of the engine to a request."""
     answer: RestResponse = yield Send(request)
     return answer
+
+
+def objects_of(answer: RestResponse, key: str, count: int) -> list[JSON]:
+    """Return the objects that an answer has in a list, one for each of several actions or searches.
+
+    Raises:
+        EngineUnavailable: it has others, so that something else answers than the engine.
+    """
+    found = answer.body.get(key) if isinstance(answer.body, Mapping) else None
+    if isinstance(found, list) and len(found) == count and all(isinstance(one, dict) for one in found):
+        return found
+    raise unexpected_answer(ENGINE, f"{key}, {count} objects", answer.body)
+
+
+def items_of(answer: RestResponse, count: int) -> list[JSON]:
+    """Return what the answer to a bulk says about each of its actions; see ``objects_of``."""
+    told = [next(iter(one.values()), None) for one in objects_of(answer, "items", count)]
+    return objects_of(replace(answer, body={"items": told}), "items", count)
 
 
 def json_headers(headers: Mapping[str, str], *, lines: bool = False) -> dict[str, str]:

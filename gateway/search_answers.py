@@ -9,7 +9,9 @@ from itertools import zip_longest
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
+from shinglefold.engines.http.responses import HITS, read_answer, search_answer
 from shinglefold.gateway.rest import (
+    ENGINE,
     RestRequest,
     ends_with_newline,
     names_twice,
@@ -53,8 +55,13 @@ def marked(answer: JSON, body: JSON | None, parameters: Mapping[str, Any], reaso
 
     Args:
         body: of the search; None if it is not known, as that in a template.
+
+    Raises:
+        EngineUnavailable: it has no hits, so that something else answers than the engine.
     """
-    if "filter_path" in parameters:
+    filtered = "filter_path" in parameters
+    answer = read_answer(answer, ENGINE, HITS, dict if filtered else search_answer)
+    if filtered:
         return {**answer, "dedup": {"mode": "unfolded", "mode_reason": reason}}
     bounds = {name: parameters[name] for name in ("from", "size") if name in parameters}
     known = None if body is None else {**body, **bounds}

@@ -19,11 +19,13 @@ from shinglefold.gateway.rest import (
     failure,
     json_headers,
     names_twice,
+    objects_of,
     path_of,
     read_lines,
     read_object,
     read_searches,
     send,
+    whole_number,
     write_value,
 )
 from shinglefold.gateway.search_answers import marked, with_dedup, with_reachable_total
@@ -156,7 +158,7 @@ class FoldedSearches:
             answer = yield from self._page(index, body, request.parameters, request.headers)
         except _Unfolded as trouble:
             plain = yield from send(replace(request, body=with_dedup(body) or None))
-            if plain.failed:
+            if plain.refused:
                 return plain
             return replace(plain, body=marked(plain.body, body, request.parameters, str(trouble)))
         return None if answer is None else RestResponse(200, answer)
@@ -178,7 +180,7 @@ class FoldedSearches:
         if not template.asked:
             return None
         plain = yield from send(replace(request, body=template.bare))
-        if not plain.failed:
+        if not plain.refused:
             plain = replace(plain, body=marked(plain.body, None, request.parameters, template.why))
         return plain
 
@@ -251,16 +253,16 @@ class FoldedSearches:
             body = b"".join(write_value(line) + b"\n" for place in rest for line in searches[place].sent())
             path = request.path if templates else request.path.removesuffix("/template")
             plain = yield from send(replace(request, path=path, body=body))
-            if plain.failed or (not outcomes and len(rest) == len(searches)):
+            if plain.refused or (not outcomes and len(rest) == len(searches)):
                 return plain
-            answers |= zip(rest, plain.body["responses"], strict=True)
+            answers |= zip(rest, objects_of(plain, "responses", len(rest)), strict=True)
         for place, outcome in outcomes.items():
             if place not in answers:
                 answers[place] = _answer_of(outcome)
             elif outcome is not None and "hits" in answers[place]:
                 search = None if searches[place].as_template else searches[place].body
                 answers[place] = marked(answers[place], search, {}, str(outcome))
-        took = max(int(one.get("took") or 0) for one in answers.values())
+        took = max(whole_number(one.get("took")) for one in answers.values())
         joined = {"took": took, "responses": [answers[place] for place in range(len(searches))]}
         return replace(plain, status=200, body=joined)
 

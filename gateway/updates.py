@@ -8,12 +8,14 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.documents import merged
+from shinglefold.engines.http.errors import reason as error_reason
 from shinglefold.errors import EngineError
 from shinglefold.gateway.indices import KnownIndices, SignedIndex, alias_options, check_document
 from shinglefold.gateway.rest import (
     RestRequest,
     Steps,
     Work,
+    items_of,
     json_headers,
     log,
     path_of,
@@ -200,18 +202,18 @@ def _sign_once(
     kept = {name: request.parameters[name] for name in ("refresh", "timeout") if name in request.parameters}
     body = b"".join(write_value(line) + b"\n" for line in lines)
     answer = yield from send(RestRequest("POST", path_of("_bulk"), kept, headers, body))
-    if answer.failed:
+    if answer.refused:
         raise EngineError(f"the engine refuses the update of the fingerprint (status {answer.status})")
     again = []
-    for place, item in zip(sent, answer.body["items"], strict=True):
-        (told,) = item.values()
-        if told["status"] == _CONFLICT:
+    for place, told in zip(sent, items_of(answer, len(sent)), strict=True):
+        status, error = told.get("status"), told.get("error")
+        if status == _CONFLICT:
             again.append(place)
-        elif "error" not in told:
+        elif error is None:
             # Nothing is left to be signed of a document that was deleted meanwhile.
-            answers[place] = told if told["status"] != _MISSING else {}
-        elif told["status"] != _MISSING:
-            warn_stale(index.name, documents[place][0], str(told["error"].get("reason")))
+            answers[place] = told if status != _MISSING else {}
+        elif status != _MISSING:
+            warn_stale(index.name, documents[place][0], error_reason({"error": error}))
     return again
 
 

@@ -26,9 +26,12 @@ from shinglefold.errors import (
 BUSY = frozenset({429, 502, 503, 504})
 #: Statuses of a request that the server did not run. After any other it may have run.
 _NOT_RUN = frozenset({429, 503})
-_LONGEST = 500
+#: The most letters of an error, and of an answer that an error quotes.
+_LONGEST, _BEGIN = 500, 100
 #: A mapping whose ``dynamic`` is ``strict``.
 _STRICT = re.compile(r"dynamic introduction of \[(?P<field>[^]]+)\] within \[(?P<within>[^]]*)\]")
+#: How the clients' errors begin if an answer can't be read.
+_UNREAD = re.compile("Unable to deserialize|Unknown mimetype, ")
 #: Statuses of a request with malformed content.
 MALFORMED = frozenset({400, 413})
 _Meaning = tuple[type[EngineError], str]
@@ -255,25 +258,27 @@ def not_json(who: str, causes: Sequence[object]) -> EngineError:
     return broken_answer(who, f" ({broken.msg}, at character {broken.pos})" if broken else "")
 
 
-def broken_answer(who: str, where: str = "") -> EngineUnavailable:
+def broken_answer(who: str, where: str = "", came: object = "") -> EngineUnavailable:
     """Return the error for an answer that is not JSON."""
+    text = f", {_short(str(came), _BEGIN)!r}" if came else ""
     return EngineUnavailable(
-        f"{who} answers with something that is not JSON{where}: the answer was cut off, or something else "
-        "answers. Try again, and check the address."
+        f"{who} answers with something that is not JSON{where}{text}: the answer was cut off, or something "
+        "else answers. Try again, and check the address."
     )
 
 
-def unexpected_answer(who: str, expected: str) -> EngineUnavailable:
+def unexpected_answer(who: str, expected: str, came: object) -> EngineUnavailable:
     """Return the error for an answer in JSON that lacks what the server answers to this request."""
+    got = _short(str(came), _BEGIN)
     return EngineUnavailable(
-        f"{who} answers with JSON that does not fit the request: expected {expected}. Something else "
-        "answers, such as a proxy. Try again, and check the address."
+        f"{who} answers with JSON that does not fit the request: expected {expected}, got {got}. "
+        "Something else answers, such as a proxy. Try again, and check the address."
     )
 
 
 def is_broken_answer(causes: Sequence[object]) -> bool:
     """Return whether an answer could not be read; otherwise the request could not be written."""
-    return any(isinstance(cause, JSONDecodeError) or "deserialize" in str(cause) for cause in causes)
+    return any(isinstance(cause, JSONDecodeError) or _UNREAD.match(str(cause)) for cause in causes)
 
 
 def error_type(body: object) -> str:
@@ -353,6 +358,6 @@ def _chain(cause: object) -> Iterator[Mapping[str, object]]:
         cause = cause.get("caused_by")
 
 
-def _short(text: str) -> str:
+def _short(text: str, most: int = _LONGEST) -> str:
     text = " ".join(text.split()).rstrip(".;")
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return text if len(text) <= most else f"{text[:most]}…"

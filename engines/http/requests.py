@@ -378,7 +378,7 @@ def _versioned_document(found: Mapping[str, Any]) -> VersionedDocument | None:
     if not found.get("found"):
         return None
     return VersionedDocument(
-        found["_id"], found.get("_source") or {}, Guard(found["_seq_no"], found["_primary_term"])
+        found["_id"], dict(found.get("_source") or {}), Guard(found["_seq_no"], found["_primary_term"])
     )
 
 

@@ -176,11 +176,11 @@ def read_answer(answer: Any, who: str, expected: str, read: Callable[[JSON], T])
     """
     body = getattr(answer, "body", answer)
     if body is None or isinstance(body, str | bytes):
-        raise broken_answer(who)
+        raise broken_answer(who, came=body)
     try:
         return read(_object(body))
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise unexpected_answer(who, expected) from error
+        raise unexpected_answer(who, expected, body) from error
 
 
 def _object(value: Any) -> JSON:  # noqa: ANN401 - JSON

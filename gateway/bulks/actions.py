@@ -1,12 +1,13 @@
 """``signed``: actions of ``helpers.bulk`` with fingerprints, for bulks that another program sends."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from shinglefold.contracts.engine import JSON
+from shinglefold.documents import json_type
 from shinglefold.engines.http.connection import product_of_client
-from shinglefold.errors import ConfigError, InputError
+from shinglefold.errors import ConfigError, InputError, ShinglefoldError
 from shinglefold.gateway.bulks.items import BulkItem
 from shinglefold.gateway.dialects import encoded
 from shinglefold.gateway.interceptor import Interceptor
@@ -15,6 +16,13 @@ from shinglefold.ingest.pipeline.steps import METADATA
 
 #: How many actions are signed at once.
 _BLOCK = 200
+#: What became of the other actions; ``helpers.bulk`` collects 500 before it sends them.
+_ENDED = (
+    "signed yielded all actions before this one, and none after it. helpers.bulk sends those of its last "
+    "chunk only if it goes on: send the actions again from the first one that is not stored"
+)
+#: The most names in the path of a value that an error names.
+_DEEPEST = 20
 
 
 def signed(client: Any, actions: Any, index: str | None = None) -> Any:  # noqa: ANN401 - both clients' types
@@ -31,7 +39,8 @@ def signed(client: Any, actions: Any, index: str | None = None) -> Any:  # noqa:
 
     Raises:
         ConfigError: the client is not folded, or documents of an index can't be signed here.
-        InputError: a document can't be signed; the message names it. Those before it were yielded.
+        InputError: a document can't be signed, or not be written; the message names it, and the field.
+            Whatever is raised, the actions before were yielded, and none after.
     """
     door = getattr(getattr(client, "transport", None), "shinglefold_door", None)
     if door is None:
@@ -47,12 +56,18 @@ def signed(client: Any, actions: Any, index: str | None = None) -> Any:  # noqa:
         dumps = transport.serializers.dumps
 
     def steps(interceptor: Interceptor, block: Sequence[Any]) -> Steps[list[Any]]:
-        expanded = []
+        try:
+            expanded = [_expanded(one, expand_action, dumps) for one in block]
+            return (yield from _sign(interceptor, expanded, index, door.headers(client)))
+        except ShinglefoldError as error:
+            if len(block) < 2:
+                return [error]
+        made: list[Any] = []
         for one in block:
-            line, source = expand_action(one)
-            # Clients also write values that JSON lacks, such as dates.
-            expanded.append((one, line, None if source is None else encoded(dumps(source))))
-        return _sign(interceptor, expanded, index, door.headers(client))
+            made += yield from steps(interceptor, [one])
+            if made and isinstance(made[-1], ShinglefoldError):
+                break
+        return made
 
     made: Any = (_awaited if door.awaited else _blocking)(door, client, actions, steps)
     return made
@@ -76,7 +91,8 @@ async def _awaited(
 
 
 def _or_raise(action: Any) -> Any:  # noqa: ANN401
-    if isinstance(action, InputError):
+    if isinstance(action, ShinglefoldError):
+        action.add_note(_ENDED)
         raise action
     return action
 
@@ -94,6 +110,52 @@ async def _blocks(actions: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[
             yield block
             block = []
     yield block
+
+
+def _expanded(action: Any, expand: Callable[..., Any], dumps: Callable[..., Any]) -> tuple[Any, Any, Any]:  # noqa: ANN401
+    """Return an action as it was given, its line, and the bytes of what goes with it.
+
+    Clients also write values that JSON lacks, such as dates.
+
+    Raises:
+        InputError: the client can't read the action, or not write it.
+    """
+    try:
+        line, source = expand(action)
+    except Exception as error:
+        raise InputError(
+            f"an action must be an object or a text, as helpers.bulk takes it, not {json_type(action)}"
+        ) from error
+    try:
+        return action, line, None if source is None else encoded(dumps(source))
+    except Exception as error:
+        id_ = action.get("_id") if isinstance(action, Mapping) else None
+        path, value = _unwritable(source, dumps)
+        what = f"the {type(value).__name__} in [{path}]" if path else f"this {type(value).__name__}"
+        raise InputError(
+            f"document {id_!r} can't be signed: the client can't write {what} as JSON: give another value"
+        ) from error
+
+
+def _unwritable(value: Any, dumps: Callable[..., Any]) -> tuple[str, Any]:  # noqa: ANN401
+    """Return the path and the innermost value that a client can't write; deeper ones are not looked at."""
+
+    def fails(one: object) -> bool:
+        try:
+            dumps(one)
+        except Exception:
+            return True
+        return False
+
+    path: list[str] = []
+    while isinstance(value, Mapping | list | tuple) and len(path) < _DEEPEST:
+        items = value.items() if isinstance(value, Mapping) else enumerate(value)
+        found = next((one for one in items if fails(one[1])), None)
+        if found is None:
+            break
+        path.append(str(found[0]))
+        value = found[1]
+    return ".".join(path), value
 
 
 def _sign(

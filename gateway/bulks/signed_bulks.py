@@ -16,6 +16,7 @@ from shinglefold.gateway.rest import (
     RestResponse,
     Steps,
     Work,
+    items_of,
     names_twice,
     read_value,
     refuses_retries,
@@ -70,6 +71,8 @@ class SignedBulks:
         yield from self._sign(items, request.parameters)
         if not any(item.answer or item.update or item.gate or item.script for item in items):
             answer = yield from send(replace(request, body=_body(items)))
+            if not answer.refused and "filter_path" not in request.parameters:
+                items_of(answer, len(items))
             _warn_unread(items, request, answer)
             return (yield from self._follow_aliases(items, request, answer))
         # An answer can't be put together of filtered ones.
@@ -111,7 +114,7 @@ class SignedBulks:
         bodies = [answer.body for answer in answers if not answer.failed]
         body = {
             **bodies[0],
-            "took": sum(int(one.get("took") or 0) for one in bodies),
+            "took": sum(whole_number(one.get("took")) for one in bodies),
             "errors": any("error" in next(iter(item.answer.values())) for item in items if item.answer),
             "items": [item.answer for item in items],
         }
@@ -123,9 +126,9 @@ class SignedBulks:
         self, items: Sequence[BulkItem], request: RestRequest, answer: RestResponse
     ) -> Steps[RestResponse]:
         """Return an answer after documents were signed again whose alias was switched meanwhile."""
-        if answer.failed or len(answer.body.get("items") or ()) != len(items):
+        if answer.failed or "filter_path" in request.parameters:
             return answer
-        told = [next(iter(one.values())) for one in answer.body["items"]]
+        told = items_of(answer, len(items))
         switched: dict[tuple[int, str], list[int]] = {}
         for place, (item, one) in enumerate(zip(items, told, strict=True)):
             index, stored_in = item.index, one.get("_index")
@@ -228,13 +231,13 @@ class SignedBulks:
             return RestResponse(200, {"took": 0, "items": []})
         with log_unrenewed((item.name, item.id) for item in sent if item.script):
             answer: RestResponse = yield from send(replace(request, body=_body(sent)))
-        if answer.failed:
+        if answer.refused:
             error = answer.body.get("error") if isinstance(answer.body, Mapping) else None
             for item in sent:
                 item.reply(answer.status, {"error": error or answer.body})
             return answer
-        for item, found in zip(sent, answer.body["items"], strict=True):
-            item.answer = {item.verb: next(iter(found.values()))}
+        for item, found in zip(sent, items_of(answer, len(sent)), strict=True):
+            item.answer = {item.verb: found}
         return answer
 
     def _merge(self, items: Sequence[BulkItem]) -> Steps[None]:
@@ -345,10 +348,9 @@ def _warn_unread(items: Sequence[BulkItem], request: RestRequest, answer: RestRe
     """Warn of documents that only the engine could read."""
     if answer.failed:
         return
-    found = answer.body.get("items") or ()
-    whole = "filter_path" not in request.parameters and len(found) == len(items)
-    for place, item in enumerate(items):
-        told = next(iter(found[place].values())) if whole else {}
+    filtered = "filter_path" in request.parameters
+    found = [{}] * len(items) if filtered else items_of(answer, len(items))
+    for item, told in zip(items, found, strict=True):
         if item.unread and item.index is not None and "error" not in told:
             warn_unread(item.index)
 

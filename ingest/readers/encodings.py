@@ -83,6 +83,8 @@ _ZEROS = {
     b"a\0\0\0": "utf-32-le",
     b"\0\0\0a": "utf-32-be",
 }
+#: What all encodings read alike that a page may declare: not UTF-7, EBCDIC, UTF-16.
+_ASCII = b"<p>1+2 +AGE- \\x41 \\u0041"
 _MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)|<[^>]*>", re.DOTALL | re.IGNORECASE)
 #: Bytes of no text in any encoding of one byte or several: of pictures, archives and the like.
 _CONTROL = re.compile(rb"[\1-\b\x0e-\x1a\x1c-\x1f]")
@@ -131,28 +133,36 @@ class EncodingGuess:
         """
         name = codec_of(encoding)
         usual = _CANDIDATES.get(name, name)
+        if whole and (wide := _wide(raw)) and wide != name:
+            return f"the text is {wide}, not {usual}: try --encoding {wide}"
         if name != "utf-8":
-            if is_utf8(raw):
+            # In UTF-16, UTF-32 and EBCDIC, a line's end is another one.
+            no_newline = b"\n".decode(name, "replace") != "\n"
+            narrow = no_newline and raw != b"" and not _CONTROL.search(raw) and b"\0" not in raw
+            if is_utf8(raw) or (narrow and _decodes(raw, "utf-8")):
                 return f"the text is UTF-8, not {usual}: try --encoding utf-8"
             found = _other_encoding(raw, name) if whole else ""
-            if not found:
-                return ""
-            found = _CANDIDATES[found]
-            return f"the text is no {usual}: it looks like {found}, try --encoding {found}"
+            odd = narrow and name.startswith("utf-") and not _is_east_asian(raw.decode(name, "ignore"))
+            return f"the text is no {usual}: {_remedy(found or _guess(raw))}" if found or odd else ""
         text = raw.decode("utf-8", "surrogateescape")
         bad = _BAD.findall(text)
         if 2 * len(bad) <= len(BEYOND_ASCII.findall(text)) or set(bad) == _FROM_OTHERS:
             return ""
         if whole and _CONTROL.search(raw[:_ENOUGH]):
             return "the file is no text: it has control characters"
-        found = _CANDIDATES.get(_guess(raw), "") if whole else self._best_guess(raw)
-        remedy = f"it looks like {found}, try --encoding {found}" if found else "say its --encoding"
-        return f"the text is not UTF-8 ({len(bad):,} undecodable bytes): {remedy}"
+        found = _guess(raw) if whole else self._best_guess(raw)
+        return f"the text is not UTF-8 ({len(bad):,} undecodable bytes): {_remedy(found)}"
 
     def _best_guess(self, raw: bytes) -> str:
         if self._votes.total() < _GUESSES and (found := _guess(raw)):
             self._votes[found] += 1
-        return _CANDIDATES.get(self._votes.most_common(1)[0][0], "") if self._votes else ""
+        return self._votes.most_common(1)[0][0] if self._votes else ""
+
+
+def _remedy(found: str) -> str:
+    """Return what to do about a text of another encoding, given Python's name of that, or ""."""
+    name = _CANDIDATES.get(found, "")
+    return f"it looks like {name}, try --encoding {name}" if name else "say its --encoding"
 
 
 def _guess(raw: bytes) -> str:
@@ -359,13 +369,13 @@ def is_utf8(raw: bytes) -> bool:
 def _declared(raw: bytes, of_server: str) -> str:
     """Return the encoding that a page or its server declares, unless it is UTF-8."""
     # Many pages declare the encoding in which they were once written, but are UTF-8, as the server's header
-    # says. And a page with a readable declaration is not UTF-16, whatever it declares.
+    # says. A page with a readable declaration is not UTF-16, whatever it declares, and none is UTF-7.
     for label in chain([of_server] if of_server else [], _labels(raw[:_DECLARED_WITHIN])):
         try:
             name = codec_of(label)
         except (LookupError, ValueError):
             continue
-        return "utf-8" if name.startswith("utf-16") or is_utf8(raw) else name
+        return "utf-8" if _ASCII.decode(name, "replace") != _ASCII.decode() or is_utf8(raw) else name
     return _escaped(raw)
 
 

@@ -26,6 +26,7 @@ from shinglefold.ingest.readers.streams import (
     STANDARD_INPUT,
     InputSource,
     decode_lossy,
+    join_chunks,
     lines,
     newline_stream,
     open_source,
@@ -256,7 +257,8 @@ def _record(
         encoding = better
         options.skipped["wrong_encodings"] += 1
     text, replaced = decode_lossy(raw, encoding)
-    if (replaced or encoding != "utf-8") and (mismatch := options.guess.mismatch(raw, encoding, whole=True)):
+    odd = replaced or encoding != "utf-8" or "\0" in text
+    if odd and (mismatch := options.guess.mismatch(raw, encoding, whole=True)):
         return Record(None, source, 1, mismatch, "", replaced, fraction)
     identity = f"{options.prefix}/{name}" if options.prefix else name
     document: Document = {"_id": _UNDECODED.sub(lambda byte: f"%{ord(byte[0]) & 0xFF:02X}", identity)}
@@ -281,7 +283,8 @@ def _without_headers(raw: bytes) -> tuple[bytes, str]:
     for part in parts:
         if part.get_content_type() in _PAGE_TYPES:
             page: Any = part.get_payload(decode=True)
-            return page, part.get_content_charset("")
+            chunked = "chunked" in str(part["Transfer-Encoding"]).lower()
+            return join_chunks(page) if chunked else page, part.get_content_charset("")
     return raw, ""
 
 

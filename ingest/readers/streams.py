@@ -9,12 +9,12 @@ import shlex
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
 
 from shinglefold.errors import InputError, reason_of
-from shinglefold.ingest.readers.encodings import codec_of, detect_encoding
+from shinglefold.ingest.readers.encodings import codec_of, detect_encoding, strip_bom
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 REPLACEMENT = "\ufffd"
@@ -27,6 +27,8 @@ STANDARD_INPUT = "-"
 #: Its name in messages.
 STDIN_NAME = "standard input"
 _CHUNK = 1 << 20
+#: The size of a chunk in an answer of HTTP: the line before it, after the end of the last one.
+_SIZE = re.compile(rb"(?:\r?\n)?([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]*)?\r?\n")
 #: The magic number of gzip.
 _GZIP = b"\x1f\x8b"
 #: What other compressed files begin with: their kind, and the command that decompresses them to a pipe.
@@ -52,15 +54,36 @@ def decode_lossy(raw: bytes, encoding: str) -> tuple[str, int]:
         return text, text.count(REPLACEMENT) - raw.decode(encoding, "ignore").count(REPLACEMENT)
 
 
+def join_chunks(answer: bytes) -> bytes:
+    """Return an answer of HTTP without the sizes of its chunks; unchanged if it was saved without them."""
+    pieces: list[bytes] = []
+    at = 0
+    while at < len(answer):
+        size = _SIZE.match(answer, at)
+        if size is None:
+            return b"".join(pieces) if pieces and not answer[at:].strip() else answer
+        at = size.end() + int(size[1], 16)
+        pieces.append(answer[size.end() : at])
+        if not pieces[-1]:
+            break
+    return b"".join(pieces)
+
+
 def newline_stream(stream: IO[bytes], encoding: str = "") -> tuple[IO[bytes], str]:
     r"""Return a stream whose lines end with the byte ``\n``, without byte order mark, and its encoding.
 
     Args:
-        encoding: if empty, it is detected from the byte order mark or zero bytes, else UTF-8.
+        encoding: if empty, it is detected from the byte order mark or zero bytes, else UTF-8. Lines of
+            ASCII are left as they are, so that readers tell that they are not UTF-16.
     """
     name = codec_of(encoding) if encoding else ""
     if name not in ("", "utf-8") and "\n".encode(name) == b"\n":
         return stream, name
+    if b"\n".decode(name or "utf-8", "replace") != "\n" and (peek := getattr(stream, "peek", None)):
+        with suppress(OSError, EOFError, zlib.error):  # Reading it says why it can't be read.
+            head = peek(_TRANSCODED)
+            if b"\n" in head and b"\0" not in head:
+                return stream, name
     read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
     whole: Any = io.BufferedReader(_Utf8(read, name), _TRANSCODED)
     return whole, "utf-8"
@@ -123,10 +146,10 @@ class _Utf8(io.RawIOBase):
 
 def _with_byte_order(encoding: str, head: bytes) -> str:
     """Return the encoding with its byte order, little endian if there is no byte order mark."""
-    seen = detect_encoding(head)
     if encoding in ("utf-16", "utf-32"):
-        return seen if seen.startswith(encoding) else f"{encoding}-le"
-    return encoding or seen
+        _, seen = strip_bom(head, encoding)
+        return seen if seen != encoding else f"{encoding}-le"
+    return encoding or detect_encoding(head)
 
 
 class Line(NamedTuple):

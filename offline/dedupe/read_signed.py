@@ -42,6 +42,9 @@ from shinglefold.offline.sign.tasks import (
 )
 from shinglefold.sketch.sketcher import LENGTH
 
+#: The keys of a fingerprint that are read.
+_PARTS = (b'"scheme"', b'"shingles"', b'"digest"', b'"supershingles"', b'"signature"')
+
 
 class _Print(msgspec.Struct):
     """The parts of a stored fingerprint, with the list of keywords not decoded."""
@@ -72,6 +75,8 @@ class SignedReader:
             kw_only=True,
         )
         self._decode = msgspec.json.Decoder(shape).decode
+        self._field = b'"' + field.encode()
+        self._ids = (b'"_id"', b'"' + (options.id_field or "id").encode() + b'"')
         # The distance between two keywords, by the length of the list in JSON: with ", " or "," between them.
         width = layout.slots * (layout.letters + 3)
         self._lists = {width + 1: layout.letters + 3, width + layout.slots: layout.letters + 4}
@@ -105,6 +110,8 @@ class SignedReader:
 
     def _plain(self, line: Line, source: str) -> Row | None:
         """Return the row of a line that is written as ``sign`` writes it; None for any other line."""
+        if self._may_have_twice(line.raw):
+            return None
         try:
             found: Any = self._decode(line.raw)
         except (ValueError, msgspec.MsgspecError, RecursionError):
@@ -124,6 +131,12 @@ class SignedReader:
             None if name is None else str(name), source, line.number, made.shingles, digest.encode("ascii"),
             letters, made.signature.encode("ascii"), facts,
         )  # fmt: skip
+
+    def _may_have_twice(self, raw: bytes) -> bool:
+        """Return whether a line may have two values for a key that is read; decoding keeps the last."""
+        at = raw.find(self._field)
+        twice = raw.find(self._field, at + 1) >= 0 or any(raw.count(key) > 1 for key in self._ids)
+        return twice or any(raw.count(key, at) > 1 for key in _PARTS)
 
     def _letters(self, raw: bytes) -> bytes | None:
         """Return the keywords of a JSON list without separators; None for a list of another size."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.documents import FORMAT
-from shinglefold.errors import ConfigError, EngineError, quote
+from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, quote
 from shinglefold.options.validation import expected
 from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.clustering import Collapsed, Group
@@ -60,6 +60,11 @@ def answer_page(reading: WindowReader) -> Steps[JSON]:
         try:
             return (yield from _answer_page(reading))
         except AmbiguousSeqNo:
+            if not reading.numbers:
+                raise EngineUnavailable(
+                    "the hits of a search have no [_id], though the request asks for it: something else "
+                    "answers than the engine, such as a proxy. Try again, and check the address"
+                ) from None
             yield from reading.read_again()
         except HitsVanished:
             yield from _stay(reading)

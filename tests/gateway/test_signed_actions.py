@@ -17,7 +17,7 @@ from support.drop_in import FIELD, OTHER, TEXT
 from support.interceptor import with_note
 
 import shinglefold
-from shinglefold.errors import ConfigError, InputError
+from shinglefold.errors import ConfigError, InputError, ShinglefoldError
 
 PRODUCTS = ("opensearch", "elasticsearch")
 
@@ -75,6 +75,7 @@ def answering(mappings):
 @pytest.fixture(scope="module")
 def upstream(site):
     own = {"site": with_note(site), "gated": with_note(site, gate="refuse", groups=None), "bare": {}}
+    own["later"] = with_note(site, gate="of a later version")
     with answering(own) as found:
         yield found
 
@@ -211,3 +212,55 @@ def test_actions_that_need_more_than_a_fingerprint_are_told(upstream):
             list(shinglefold.signed(client, [{"_id": "1"}]))
         with pytest.raises(ConfigError, match="fold"):
             shinglefold.signed(a_client(product, upstream.url, awaited=False), [])
+
+
+class Unwritable:
+    pass
+
+
+LOOP = {}
+LOOP["own"] = LOOP
+DEEP = {}
+for _ in range(20_000):
+    DEEP = {"in": DEEP}
+
+
+@pytest.mark.filterwarnings("ignore:'site' numbers groups")
+@pytest.mark.parametrize(
+    ("action", "why"),
+    [
+        ({"tags": {"a"}}, r"document 'b' .*the set in \[tags\]"),
+        ({"_source": {"a": {"b": [1, Unwritable()]}}}, r"document 'b' .*the Unwritable in \[a\.b\.1\]"),
+        ({"_op_type": "update", "doc": {"a": 1j}}, r"document 'b' .*the complex in \[doc\.a\]"),
+        ({"a": {(1, 2): 1}}, r"document 'b' .*the dict in \[a\]"),
+        ({(1, 2): 1}, "document 'b' .*can't write this dict"),
+        ({"a": LOOP}, r"document 'b' .*the dict in \[a\.own\.own"),
+        ({"a": DEEP}, r"document 'b' .*the dict in \[a\.in\.in"),
+        ({"a": 10**5000}, r"document 'b' .*the int in \[a\]"),
+        (None, "an action must be an object or a text"),
+        (7, "an action must be an object or a text"),
+        ([], "an action must be an object or a text"),
+    ],
+)
+def test_an_action_that_cannot_be_written_is_told_and_those_before_it_are_yielded(upstream, action, why):
+    given = {"_index": "site", "_id": "b", **action} if isinstance(action, dict) else action
+    others = [{"_index": "bare", "_id": str(at)} for at in range(3)]
+    for product, client in clients(upstream.url):
+        made = shinglefold.signed(client, [*others, given, *others])
+        assert [next(made) for _ in others] == others
+        with pytest.raises(InputError, match=why) as told:
+            next(made)
+        assert "yielded all actions before this one, and none after it" in told.value.__notes__[0]
+        with pytest.raises(InputError, match=why):
+            collected(product, upstream.url, iter([*others, given]))
+
+
+@pytest.mark.filterwarnings("ignore:'site' numbers groups")
+def test_actions_before_one_of_an_index_that_cannot_be_signed_are_yielded(upstream):
+    for _, client in clients(upstream.url):
+        for last in ({"_id": "2"}, {"_index": "later", "_id": "2", "title": TEXT}):
+            made = shinglefold.signed(client, [{"_index": "site", "_id": "1", "title": TEXT}, last])
+            assert next(made)["_id"] == "1"
+            with pytest.raises(ShinglefoldError) as told:
+                next(made)
+            assert told.value.__notes__

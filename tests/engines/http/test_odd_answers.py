@@ -266,6 +266,14 @@ def test_half_a_surrogate_pair_is_sent_as_an_escape(proxy: Proxy):
             assert json.loads(body.decode().split("\n")[1]) == DOCUMENT["_source"]
 
 
+def test_a_request_that_cannot_be_written_is_told_whatever_its_text_says(proxy: Proxy):
+    body = {"query": {"match": {"text": "Unable to deserialize, said OpenSearch", "tags": {"a", "b"}}}}
+    for way in WAYS:
+        with pytest.raises(UnsupportedQuery, match="Give only what JSON has"):
+            ask(proxy, way, lambda engine: engine.search("pages", body))
+    assert not proxy.requests
+
+
 @pytest.mark.parametrize("client", [OpenSearch, AsyncOpenSearch])
 def test_a_client_of_an_ipv6_address_is_taken(client: Any):
     made = client("http://[::1]:9200")

@@ -37,6 +37,38 @@ def test_a_byte_order_mark_costs_no_document(tmp_path: Path, lines, suffix):
     assert (sum(map(len, answer.blocks)), list(answer.left_out)) == (lines, [])
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'{"id":"1",', b'{"id":"1","id":"2",'),
+        (b'{"id":"1",', b'{"_id":"1","_id":"2",'),
+        (b',"_dedup":{', b',"_dedup":{"scheme":"x"},"_dedup":{'),
+        (b'"scheme":', b'"digest":"x","scheme":'),
+        (b'"shingles":', b'"shingles" : 5 , "shingles":'),
+        (b'"supershingles":', b'"supershingles":[],"supershingles":'),
+        (b'"signature":', b'"signature":"","signature":'),
+    ],
+)
+def test_a_line_with_two_values_for_a_key_is_left_out_as_by_sign(tmp_path: Path, old, new):
+    scheme, reading = make_scheme(), ReadOptions()
+    plain, signed = tmp_path / "plain.jsonl", tmp_path / "signed.jsonl"
+    plain.write_bytes(b"".join(_LINE % (number, number) for number in range(3)))
+    (task,) = tasks([str(plain)], reading, {})
+    lines = [*Signer(scheme, SignOptions(("body",))).signed_lines(task, SignTally())]
+    assert b"".join(lines).count(old) in (1, 3)
+    signed.write_bytes(
+        b"\n".join(
+            line.replace(old, new) if line.startswith(b'{"id":"1"') else line
+            for line in b"".join(lines).splitlines()
+        )
+    )
+    (task,) = tasks([str(signed)], reading, {})
+    answer = SignedReader(SignatureLayout.of(scheme), "_dedup", reading)(task)
+    ((source, number, why),) = answer.left_out
+    assert (sum(map(len, answer.blocks)), source, number) == (2, str(signed), 2)
+    assert "occurs twice in an object" in why
+
+
 def _signed_column(count: int) -> pa.StructArray:
     texts = [
         f"the grey heron waits by the slow river with fish {number} and reeds" for number in range(count)
