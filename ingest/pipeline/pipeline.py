@@ -282,10 +282,9 @@ def _step_result(trace: Trace) -> JSON:
     if step.description:
         result["description"] = step.description
     if step.condition is not None:
-        result["if"] = {"condition": step.condition.source}
         # A condition that failed has no result.
-        if trace.status != "error":
-            result["if"]["result"] = trace.status != "skipped"
+        outcome: JSON = {} if trace.status == "error" else {"result": trace.status != "skipped"}
+        result["if"] = {"condition": step.condition.source, **outcome}
     if trace.failure is not None:
         error = _error(trace.failure)
         result |= {"ignored_error": {"error": error}} if trace.status == "error_ignored" else {"error": error}
