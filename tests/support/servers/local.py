@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -275,11 +276,15 @@ def _split(data: bytes) -> list[str]:
 
 
 def free_port() -> int:
-    """Return a port nobody listens on."""
-    with contextlib.closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
+    """Return a port nobody listens on, and which no outgoing connection takes while its server is away.
+
+    Systems choose the ports of outgoing connections from 32768 on.
+    """
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_768)
+        with contextlib.closing(socket.socket()) as free, contextlib.suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
 
 
 __all__ = ["LocalServer", "as_it_runs", "free_port", "minimal"]
