@@ -308,6 +308,7 @@ def test_the_end_of_an_iterator_is_the_end(caplog):
     assert not caplog.messages
 
 
+@pytest.mark.long
 def test_copies_that_come_one_by_one_cost_no_more_than_they_are():
     count = iter(range(1_000))
 
@@ -337,6 +338,7 @@ def test_stored_fingerprints_decide_where_all_chunks_bring_them():
     assert [chunk["id"] for chunk in of_texts.chunks] == [0, 1, 2]
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize(("count", "shown"), [(600, [0]), (21_000, [0, 1])])
 def test_long_chunks_fold_by_their_shingles_as_documents_do(count, shown):
     letters = "abcdefghjk"

@@ -70,6 +70,7 @@ WAYS: dict[str, Callable[[FoldedIndex], bool]] = {
 }
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize("way", WAYS)
 def test_near_copies_of_two_labels_are_one(manual: FoldedIndex, way: str) -> None:
     assert WAYS[way](manual)

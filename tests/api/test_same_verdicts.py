@@ -143,7 +143,7 @@ def wanted(site: FoldedIndex) -> set[str]:
     return _shown_together(site, verify="text", linkage="leader")
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=16)
 @pytest.mark.parametrize("way", BY_TEXT)
 def test_where_texts_decide_all_ways_agree(
     site: FoldedIndex, candidates: set[str], wanted: set[str], way: str
@@ -151,11 +151,13 @@ def test_where_texts_decide_all_ways_agree(
     assert BY_TEXT[way](site) & candidates == wanted & candidates
 
 
+@pytest.mark.long(every=4)
 def test_an_explanation_has_the_verdict_of_a_page(site: FoldedIndex) -> None:
     explained = {one["pair"]: site.explain(one["id"], other["id"])["folds"] for one, other in PAIRS}
     assert {pair for pair, folds in explained.items() if folds} == _shown_together(site)
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("least", [0.7, 0.95])
 def test_commands_take_the_one_threshold_of_python(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], least: float

@@ -219,7 +219,7 @@ def test_what_stored_fingerprints_decide_needs_no_dictionary(site):
     assert opened.similar(shown["_id"]).matches
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long(every=8)
 @pytest.mark.parametrize(
     "needs_words",
     [

@@ -24,6 +24,7 @@ def test_groups_hold_places_and_leave_single_texts_out():
     assert shinglefold.groups([]) == []
 
 
+@pytest.mark.long
 def test_a_crowd_costs_groups_what_its_members_cost():
     """Not what its pairs cost, in memory where texts are equal, nor in time where they are nearly so."""
     tracemalloc.start()

@@ -106,6 +106,7 @@ def test_declared_languages_mean_the_same(two, texts, chance):
     alike(two, texts, [chance.choice(["ru", "uk", "zh", "en", "any", "xx", None]) for _ in texts])
 
 
+@pytest.mark.long
 def test_every_character_means_the_same(two):
     characters = [chr(code) for code in range(sys.maxunicode + 1)]
     random.Random(1).shuffle(characters)

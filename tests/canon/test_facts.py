@@ -407,7 +407,7 @@ def test_no_number_is_a_failure(number):
     assert len(facts_of([number], ["numbers", "letters", "names"])) == 1
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=12)
 @pytest.mark.parametrize(
     "piece",
     [

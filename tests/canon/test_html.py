@@ -315,7 +315,7 @@ def test_what_browsers_show_counts(html, text):
     assert strip_html(html) == text
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=12)
 @pytest.mark.parametrize(
     "part",
     [
@@ -337,7 +337,7 @@ def test_huge_and_deep_pages_take_linear_time(part):
     assert any(seconds(examples(40_000)) < 8 * max(seconds(examples(10_000)), 0.2) for _ in range(3))
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=16)
 @pytest.mark.parametrize("read", [strip_html, markup.main_markup])
 @pytest.mark.parametrize(
     "part",
@@ -354,7 +354,7 @@ def test_links_buttons_and_pictures_are_not_measured_for_each_around_them(read, 
         read(page)
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=16)
 @pytest.mark.parametrize("tag", ["main", "article", "div role=main", "section itemprop=articleBody"])
 @pytest.mark.parametrize(("read", "words"), [(strip_html, 3), (markup.main_markup, 30_000)])
 def test_text_inside_of_many_elements_is_not_measured_for_each(tag, read, words):
@@ -418,6 +418,7 @@ def test_marked_sections_are_text_in_xhtml(end):
     assert strip_html("<p>раз<![CDATA[два]]>") == "раз"
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("between", [" ", "/", "=1 ", "='' "])
 def test_very_many_attributes_take_linear_time(between):
     with soon():

@@ -117,6 +117,7 @@ RELATIONS: list[tuple[str, tuple[str, ...], Edit]] = [
 _PLAIN = {new: old for old, new in SPELLINGS}
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize(
     ("relation", "code", "edit"), [(name, code, edit) for name, codes, edit in RELATIONS for code in codes]
 )
@@ -156,6 +157,7 @@ def test_forms_that_differ_have_a_reason(canonicalizer, one, other, reason):
     assert first != second, reason
 
 
+@pytest.mark.long
 def test_every_compatibility_form_is_what_nfkc_makes_of_it(canonicalizer):
     forms = [chr(code) for code in (*range(0x20000), *range(0x2F800, 0x2FA20)) if _is_form(chr(code))]
     assert len(forms) > 3_500

@@ -84,6 +84,7 @@ def test_a_lexicon_of_other_rules_or_a_damaged_one_is_not_loaded(tmp_path):
     assert not Lexicon(identity="one").load(tmp_path / "missing.npz")
 
 
+@pytest.mark.long
 def test_a_saved_lexicon_of_which_any_byte_has_changed_is_not_loaded_or_the_same(tmp_path):
     keys, values, repairs = forms(4)
     lexicon, place = Lexicon(identity="one"), tmp_path / "forms.npz"
@@ -172,6 +173,7 @@ def test_a_capacity_below_one_is_refused():
         Lexicon(capacity=0)
 
 
+@pytest.mark.long
 def test_threads_may_read_and_learn_together(scheme):
     shared = Canonicalizer(scheme.languages, 300)
     batches = [list(texts(300, seed)) for seed in range(4)]

@@ -11,6 +11,7 @@ from shinglefold.contracts.language import Language
 from shinglefold.model.scheme import CanonOptions, LanguageRef
 
 
+@pytest.mark.long
 def test_a_word_of_ten_megabytes_is_no_word(canonicalizer):
     batch = canonicalizer.hash_batch(["ы" * 10_000_000, "AbC0+/" * 1_700_000])
     assert batch.offsets[1] <= 1

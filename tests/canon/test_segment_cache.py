@@ -48,6 +48,7 @@ def test_fields_of_documents_that_were_hashed_have_the_words_they_have_alone(own
     assert own.text_batch(wanted) == _fresh(own, wanted)
 
 
+@pytest.mark.long
 def test_generated_documents_have_the_words_they_have_alone(own):
     fields = [text for text in texts(2_000, seed=5) if text]
     documents = [fields[first : first + 2] for first in range(0, len(fields), 2)]

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generated import texts
@@ -15,6 +16,7 @@ def segmented(text: str) -> list[str]:
     return list(segment([text], TABLES).words())
 
 
+@pytest.mark.long
 def test_like_the_reference_on_generated_texts():
     for text in map(plain, texts(3_000, seed=7)):
         assert segmented(text) == words(text), repr(text)
@@ -53,6 +55,7 @@ def test_keys_are_equal_for_equal_words_only():
     assert first == third == fourth != second
 
 
+@pytest.mark.long
 def test_keys_do_not_collide_over_a_million_words():
     numbers = [f"{n:x}" for n in range(200_000)] + [f"ы{n:x}ж" for n in range(200_000)]
     keys = segment([" ".join(numbers)], TABLES).keys

@@ -34,11 +34,13 @@ def assert_agreement(canonicalizer: Canonicalizer, batch: Sequence[str]) -> int:
     return len(hashed.hashes)
 
 
+@pytest.mark.long
 def test_on_generated_texts(canonicalizer):
     number = examples(2_000)
     assert assert_agreement(canonicalizer, list(texts(number, seed=0))) > 5 * number
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     "options", [CanonOptions("stem"), CanonOptions("surface", False), CanonOptions(min_length=3)]
 )

@@ -56,6 +56,7 @@ def test_a_scope_that_the_index_lacks_is_a_mistake_in_the_call(run):
     )
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("name", ["pa*", "pages,other", "page?"])
 def test_a_name_that_may_mean_several_indices_is_refused_before_anything_is_stored(run, examples_file, name):
     assert run("index", examples_file).code == 0

@@ -127,7 +127,7 @@ def ran(place) -> dict[str, Ran]:
     return {command: Ran(*one) for command, one in zip(commands, json.loads(done.stdout), strict=True)}
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=16)
 @pytest.mark.parametrize("command", _WORKS)
 def test_what_only_reads_works(ran, command):
     assert ran[command].code == 0

@@ -20,6 +20,7 @@ def completed(*words: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -21,6 +21,7 @@ def test_every_search_is_shown_before_and_after(run):
     assert "shinglefold index FILE.jsonl" in ran.out.split("What to try next:")[1]
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("found", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_what_to_try_next_can_be_typed_as_it_stands(found):
     program = Path(sys.executable).parent / "shinglefold"

@@ -114,6 +114,7 @@ def _suggested(path: Path) -> set[str]:
     }
 
 
+@pytest.mark.long
 def test_every_command_that_a_message_suggests_is_one():
     modules = [
         path for path in Path(shinglefold.__file__).parent.rglob("*.py") if "_template" not in path.parts
@@ -136,7 +137,7 @@ def _keys_of(command: str) -> set[str]:
     return set(re.findall(r"`(\w+)`", " ".join([*every, *told])))
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=12)
 @pytest.mark.parametrize(
     "words",
     [

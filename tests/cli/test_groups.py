@@ -21,6 +21,7 @@ def stories() -> list[list[str]]:
     return [ids for ids in found.values() if len(ids) > 1]
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("linkage", ["connected", "leader"])
 def test_the_groups_of_the_example_corpus_are_its_stories(run, examples_file, stories, linkage):
     ran = run("groups", examples_file, "--linkage", linkage).check(0)

@@ -143,7 +143,7 @@ def _typed(line: str, folder: Path, stdin: str) -> subprocess.CompletedProcess[s
     )
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=15)
 @pytest.mark.parametrize(("name", "line"), _EXAMPLES, ids=[line for _, line in _EXAMPLES])
 def test_an_example_runs(folder, name, line):
     for tool in ("curl", "jq"):

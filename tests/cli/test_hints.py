@@ -59,6 +59,7 @@ def elsewhere(run) -> str:
     return "it's"
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize(
     "command",
     [
@@ -98,6 +99,7 @@ def test_a_field_of_somebody_else_is_told_with_a_command_that_goes_round_it(run,
     assert "`" not in done.out
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("command", ["groups", "advise sample"])
 def test_texts_elsewhere_are_told_with_a_command_that_takes_them(run, command, workers):

@@ -50,6 +50,7 @@ def until(happened: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize(
     ("workers", "number", "code", "word"),
     [
@@ -84,6 +85,7 @@ def test_a_demo_leaves_nothing_behind(start, tmp_path: Path, number, code):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long)]
 )
@@ -97,6 +99,7 @@ def test_a_signal_ends_a_command_quietly(start, number, code):
     assert (command.returncode, out, err) == (code, "", "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "code", "word"),
     [(2, 130, "interrupted"), pytest.param(15, 143, "terminated", marks=pytest.mark.long)],
@@ -180,6 +183,7 @@ def left(run, start) -> str:
     return name
 
 
+@pytest.mark.long
 def test_what_a_killed_run_left_is_told_and_stays_until_it_is_deleted(run, left):
     where = ("--engine", "data", "--workers", "1")
     for told in (
@@ -197,6 +201,7 @@ def test_what_a_killed_run_left_is_told_and_stays_until_it_is_deleted(run, left)
     assert not run("stats", "--engine", "data").err
 
 
+@pytest.mark.long
 def test_an_index_with_such_a_name_beside_none_is_left_out(run, left):
     alone = left.replace("news", "logs")
     Path("data", left).rename(Path("data", alone))
@@ -205,6 +210,7 @@ def test_an_index_with_such_a_name_beside_none_is_left_out(run, left):
     assert alone in ran.out
 
 
+@pytest.mark.long
 def test_a_signed_pipe_is_begun_anew_by_the_command_that_is_told(start):
     command = start("sign", "-", "-o", "signed.jsonl", "--workers", "1")
     for n in range(3_000):

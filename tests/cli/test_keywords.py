@@ -57,6 +57,7 @@ def test_what_needs_them_is_refused_with_the_way_to_have_them(run, site, words):
     assert "setup site --keywords" in ran.err
 
 
+@pytest.mark.long
 def test_they_can_be_had_later_and_left_out_again(run, site):
     assert run("setup", site, "--keywords", "--engine", "here").code == 0
     assert run("doctor", site, "--engine", "here").code == 3

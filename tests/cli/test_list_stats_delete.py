@@ -142,6 +142,7 @@ def test_a_whole_index_is_deleted_with_yes(run, site):
     assert run("delete", site, "--yes").code == 1
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(
     ("answer", "code", "left"), [("y\n", 0, []), ("n\n", 130, ["site"]), ("\n", 130, ["site"])]
 )

@@ -100,6 +100,7 @@ def test_json_is_not_looked_for_behind_the_end_of_options():
     assert not asks_for_json(["search", "--", "--json"])
 
 
+@pytest.mark.long
 def test_a_closed_pipe_ends_a_command_quietly(examples_file):
     command = subprocess.Popen(
         [*PROGRAM, "groups", "--pairs", str(examples_file), "--workers", "1"],
@@ -126,6 +127,7 @@ def test_control_characters_of_documents_do_not_reach_the_terminal(run):
     assert "\x1b" not in shown.out
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("closed", [">&-", "2>&-"])
 def test_a_closed_output_is_no_fault_where_nothing_is_written(closed):
     done = _with_closed(closed)

@@ -39,6 +39,7 @@ def spoil(index: str) -> None:
         assert not engine.bulk({"_op_type": "update", "_index": index, **one} for one in other).failures
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("command", ["backfill", "regroup"])
 @pytest.mark.parametrize("held", ['{"title": "a page"}', "[1, 2]", "words", ""])
 def test_a_file_that_is_no_checkpoint_is_refused_and_stays(run, site, tmp_path, command, held):
@@ -139,6 +140,7 @@ def test_what_goes_on_with_a_run_that_stopped_is_told_once_and_with_all_its_opti
     assert "to continue" not in told
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize(
     "options",
     [
@@ -224,6 +226,7 @@ def test_setup_names_the_fields_it_makes_fingerprints_of_whole(run):
     assert run("setup", "news", *fields, "--dry-run", "--json").json()["fields"] == names
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize(
     ("named", "told"), [("boddy", "'boddy' (nearest: 'body')"), ("xyz", "the mappings have no field xyz")]
 )

@@ -101,6 +101,7 @@ def test_a_gate_tells_in_json_too_that_it_had_no_text_to_go_by(run, site):
     )
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("command", ["groups", "sign"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_mistyped_field_of_languages_is_no_success(run, command, workers):
@@ -132,6 +133,7 @@ def test_a_routing_field_that_no_document_has_is_no_success(run, site, command):
     )
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("form", [(), ("--pairs",), ("--csv",), ("--json",)])
 def test_a_title_field_that_no_document_has_is_no_success(run, site, form):
     titles = () if form in (("--csv",), ("--json",)) else ("--titles",)

@@ -72,6 +72,7 @@ def test_a_language_installed_later_changes_nothing_about_an_index(installed: Pa
     assert new["scheme"] != made["scheme"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("field", ["lang", "code"])
 def test_the_file_of_a_stored_document_is_read_in_the_language_that_it_declares(installed: Path, field: str):
     def shingle(*arguments: str) -> Any:

@@ -42,6 +42,7 @@ def _waits(pid):
     return before == looked() and before[0] == "S"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look into")
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
@@ -70,6 +71,7 @@ def test_a_command_ends_though_nobody_takes_what_it_prints(run, full, arguments,
         process.wait()
 
 
+@pytest.mark.long
 def test_lines_that_somebody_reads_slowly_stay_whole(run):
     body = "The old bridge is closed until Monday because the river rises, buses take another way. " * 8
     lines = [json.dumps({"id": n, "body": f"{n} {body}"}) for n in range(8000)]

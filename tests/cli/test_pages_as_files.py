@@ -98,6 +98,7 @@ def test_a_field_of_another_type_is_an_error_with_the_file(run):
     run("compare", "a.jsonl", "a.jsonl").check(1, "error: a.jsonl: ")
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.usefixtures("site")
 @pytest.mark.parametrize("command", ["similar", "matches"])
 def test_a_plain_text_needs_no_step_of_the_pipeline(run, command, monkeypatch):

@@ -25,6 +25,7 @@ def stories() -> set[frozenset[str]]:
     }
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_pairs_of_the_example_corpus_are_its_stories(run, examples_file, stories, workers):
     ran = run("groups", "--pairs", examples_file, "--workers", workers)
@@ -129,6 +130,7 @@ def test_the_similarity_of_the_texts_is_told_and_sorted_by(run, examples_file):
     )
 
 
+@pytest.mark.long
 def test_a_text_too_long_to_compare_is_told_as_such(run):
     words = [f"word{n}" for n in range(20_001)]
     lines = "".join(json.dumps({"id": n, "body": " ".join(words[n:])}) + "\n" for n in (0, 2))

@@ -51,6 +51,7 @@ def test_no_command_needs_a_flag_again(run, own):
     assert run("setup", own).out.splitlines()[-1] == "nothing to change"
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize("name", sorted(PROFILES))
 @pytest.mark.parametrize(
     "more", [[], ["--groups"], pytest.param(["--recreate"], marks=pytest.mark.long)], ids=" ".join
@@ -82,6 +83,7 @@ def test_retry_writes_where_the_index_keeps_its_fingerprints(run, own):
     assert "_dedup" not in source
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize(
     "command",
     [
@@ -129,7 +131,7 @@ def test_another_field_is_what_setup_changes(run, own, monkeypatch):
     assert run("doctor", own).code == 0
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=12)
 @pytest.mark.parametrize("command", ["index", "backfill", "doctor", "replay"])
 @pytest.mark.parametrize("flag", ["--preset", "--pipeline"])
 def test_a_flag_that_contradicts_the_index_is_refused_and_its_remedy_works(run, own, command, flag):

@@ -43,6 +43,7 @@ def test_numbers_given_at_insert_are_those_a_regrouping_would_give(run, examples
     assert told["planned"] <= 8
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("command", ["regroup", "report"])
 def test_an_index_without_numbers_says_how_to_get_them(run, site, command):
     ran = run(command, site, "--engine", "here").check(2)
@@ -59,6 +60,7 @@ def test_a_throttle_and_a_checkpoint_of_ones_own_are_taken(run, site, tmp_path):
     assert not (tmp_path / "own.json").exists()
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("option", [("--scope", "hosst"), ("--order", "-publihsed_at")])
 def test_a_mistyped_field_parts_no_groups(run, examples_file, option):
     run("index", examples_file, "--index", "site", "--engine", "here", "--groups")

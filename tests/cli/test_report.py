@@ -96,6 +96,7 @@ def test_what_does_not_go_together_is_named(run, typed, says):
     run("report", *typed.split()).check(2, says)
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("engine", [(), ("--engine", "here")])
 def test_a_folder_without_its_slash_is_named_with_the_command_that_reads_it(run, examples_file, engine):
     run("index", examples_file, "--index", "other", *engine)

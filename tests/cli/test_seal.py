@@ -63,6 +63,7 @@ def found(run):
     return [hit["_id"] for hit in told["hits"]["hits"]], told["dedup"]
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_forged_document_is_found_by_doctor_mended_by_backfill_and_never_folded(
     run, source, key, canonicalizer, workers

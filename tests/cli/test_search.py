@@ -19,6 +19,7 @@ def search(run, engine_folder):
     return lambda *arguments: run("search", "--engine", engine_folder, *arguments)
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("query", [query.text for query in queries()])
 def test_no_story_is_shown_twice(search, query):
     found = search(query, "--json").json()

@@ -30,6 +30,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 @pytest.mark.parametrize("how", [[], ["--json"]], ids=["text", "json"])

@@ -23,6 +23,7 @@ def documents_of(text: str) -> list[dict]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("key", ["", "a secret of sixteen bytes or more"])
 def test_the_fingerprints_are_those_of_an_index_sealed_or_not(run, examples_file, monkeypatch, key):
     if key:
@@ -37,6 +38,7 @@ def test_the_fingerprints_are_those_of_an_index_sealed_or_not(run, examples_file
     assert all(("." in one["digest"].removeprefix(one["scheme"])) for one in signed.values())
 
 
+@pytest.mark.long
 def test_any_loader_can_store_what_was_signed_and_it_folds(run, examples_file):
     assert run("setup", "news", "--engine", "kept").code == 0
     run("sign", examples_file, "-o", "signed.jsonl")
@@ -138,6 +140,7 @@ def test_fields_without_text_are_told_with_those_that_have_some(run, source):
     )
 
 
+@pytest.mark.long
 def test_workers_read_a_file_that_came_as_standard_input_under_its_name():
     Path("d.jsonl").write_text(
         "".join(json.dumps({"id": n, "body": f"{_TEXT} {n}"}) + "\n" for n in range(9))
@@ -152,6 +155,7 @@ def test_workers_read_a_file_that_came_as_standard_input_under_its_name():
     assert [one["id"] for one in documents_of(ran.stdout.decode())] == list(range(9))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long)]
 )
@@ -179,6 +183,7 @@ def test_a_run_that_is_told_to_end_adds_up_and_the_next_one_goes_on(tmp_path, nu
     assert [one["id"] for one in documents_of(Path("out.jsonl").read_text())] == list(range(3_000))
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_full_disk_ends_a_run_with_a_summary_and_the_same_command_goes_on(run, small_disk, workers):
     lines = [json.dumps({"id": str(n), "body": os.urandom(2_000).hex()}) for n in range(400)]
@@ -234,6 +239,7 @@ def test_a_disk_too_full_for_dead_letters_ends_a_run_whose_counts_add_up(run, sm
     assert dead.read_bytes().count(b"\n") == 2_000 + again + 1
 
 
+@pytest.mark.long
 def test_standard_output_on_a_full_disk_is_named(examples_file):
     with open("/dev/full", "wb") as full:
         ran = subprocess.run(
@@ -247,6 +253,7 @@ def test_standard_output_on_a_full_disk_is_named(examples_file):
     assert b"Traceback" not in ran.stderr
 
 
+@pytest.mark.long
 def test_a_full_disk_of_temporary_files_is_not_called_standard_output(examples_file, small_disk):
     (small_disk / "ballast").write_bytes(bytes(1_000_000))
     ran = subprocess.run(
@@ -261,6 +268,7 @@ def test_a_full_disk_of_temporary_files_is_not_called_standard_output(examples_f
     assert "set TMPDIR" in ran.stderr
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("there", [True, False])
 def test_a_link_stays_and_the_file_is_made_where_it_leads(run, examples_file, there):
     Path("disk").mkdir()
@@ -312,6 +320,7 @@ def test_a_run_in_which_every_document_failed_leaves_no_file_in_the_way_of_the_n
     assert Path(output).read_bytes() == made
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("form", ["text", "html"])
 def test_lists_of_texts_are_read_as_an_index_reads_them_that_joins_them(run, form):
     body = [f"<p>{_TEXT}</p>" if form == "html" else _TEXT, "One more &amp; another"]

@@ -35,6 +35,7 @@ def ids(out: str) -> set[frozenset[str]]:
     return {frozenset(line.split("\t")[:2]) for line in out.splitlines()}
 
 
+@pytest.mark.long
 def test_signed_files_fold_as_their_texts_do_by_signature(run, signed, examples_file):
     ran = run("groups", "--pairs", signed).check(0, "no text is read")
     by_text = run("groups", "--pairs", examples_file, "--verify", "signature").out
@@ -47,6 +48,7 @@ def test_signed_files_fold_as_their_texts_do_by_signature(run, signed, examples_
     assert {line.split("\t")[3] for line in ran.out.splitlines()} == {"same_text", "estimate"}
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_parquet_and_every_way_to_write_json_tell_the_same(run, signed, workers):
     expected = run("groups", "--pairs", signed).out
@@ -91,6 +93,7 @@ def test_mixtures_are_refused_with_what_to_do(run, signed, examples_file):
     assert "--preset once" in schemes.err
 
 
+@pytest.mark.long
 def test_texts_in_signed_files_can_be_compared_anew(run, signed, examples_file):
     assert run("groups", "--pairs", signed, "--texts").out == run("groups", "--pairs", examples_file).out
     run("groups", "--pairs", signed, "--verify", "text").check(2, "--texts")
@@ -122,6 +125,7 @@ def test_a_size_that_is_none_is_refused(run, signed):
         assert run("groups", signed, "--memory", size).code == 2
 
 
+@pytest.mark.long
 def test_more_pairs_than_memory_holds_are_refused_with_the_remedy(run, signed):
     Path("many.jsonl").write_text(signed.read_text() * 20)
     ran = run("groups", "--pairs", "many.jsonl", "--memory", "1M")
@@ -132,7 +136,7 @@ def test_more_pairs_than_memory_holds_are_refused_with_the_remedy(run, signed):
     assert run("groups", "many.jsonl", "--memory", "1M").code == 0
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=16)
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 @pytest.mark.parametrize("read", [True, False], ids=["somebody reads", "nobody reads"])
 @pytest.mark.parametrize("command", ["groups --pairs", "groups"])
@@ -176,6 +180,7 @@ def test_a_table_that_is_not_there_is_told_as_such(run, options):
     )
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("name", ["signed.jsonl", "texts.jsonl"])
 def test_a_file_that_changes_while_it_is_read_is_told(run, signed, examples_file, monkeypatch, name):
     Path("texts.jsonl").write_bytes(Path(examples_file).read_bytes())
@@ -194,6 +199,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(run, signed, examples_file
     assert f"{name} changed while it was read" in ran.err
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_a_file_without_documents_goes_with_the_others(run, signed, form):
     if form == "parquet":
@@ -212,6 +218,7 @@ def test_a_file_without_documents_goes_with_the_others(run, signed, form):
     run("groups", empty).check(1, "no documents found")
 
 
+@pytest.mark.long
 def test_a_first_document_far_down_says_what_a_file_is(run, signed):
     Path("late.jsonl").write_bytes(b"\n" * 70_000 + signed.read_bytes())
     assert "signatures decide" in run("groups", "late.jsonl").err
@@ -228,7 +235,7 @@ def test_a_table_whose_first_row_has_no_fingerprint_is_signed_all_the_same(run, 
     assert ran.out.count("\n") == run("groups", signed, "--json").out.count("\n")
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=12)
 @pytest.mark.parametrize(
     "option",
     [("--field", "title"), ("--language-field", "l"), ("--html",), ("--titles",), ("--title-field", "id")],

@@ -36,6 +36,7 @@ def loaded(program: str, *arguments: object) -> set[str]:
     return (HEAVY | ROOMS) & set(json.loads(done.stderr.splitlines()[-1]))
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["search", "--help"], ["groups", "-h"], ["index", "--nonsense"], []]
 )
@@ -47,6 +48,7 @@ def test_the_version_needs_what_schemes_are_hashed_with_and_no_more():
     assert loaded(_COMMAND, "--version") <= {"xxhash"}
 
 
+@pytest.mark.long
 def test_a_search_needs_neither_parsers_nor_aligners_nor_all_of_nltk(engine_folder):
     found = loaded(_COMMAND, "search", "bridge", "--engine", engine_folder, "--json")
     assert {"numpy", "tantivy", "shinglefold.canon", "shinglefold.rerank"} <= found
@@ -70,6 +72,7 @@ def test_a_search_needs_neither_parsers_nor_aligners_nor_all_of_nltk(engine_fold
     }
 
 
+@pytest.mark.long
 def test_statistics_analyse_no_text(engine_folder):
     for named in ([], ["pages"]):
         found = loaded(_COMMAND, "stats", *named, "--engine", engine_folder)
@@ -80,6 +83,7 @@ def test_statistics_analyse_no_text(engine_folder):
         }
 
 
+@pytest.mark.long
 def test_words_of_a_language_load_its_dictionary_only(engine_folder):
     russian = loaded(_COMMAND, "search", "ремонт", "--engine", engine_folder)
     assert "pymorphy3" in russian
@@ -90,6 +94,7 @@ def test_a_comparison_of_texts_loads_the_aligner():
     assert "rapidfuzz" in loaded(_COMMAND, "compare", "--text", "the bridge is closed", "the bridge is open")
 
 
+@pytest.mark.long
 def test_pairs_need_no_engine_and_plain_texts_no_parser():
     text = "Bridges across the river are closed until Monday because the water rises"
     Path("two.jsonl").write_text("".join(json.dumps({"id": n, "body": text}) + "\n" for n in "ab"))
@@ -101,6 +106,7 @@ def test_pairs_need_no_engine_and_plain_texts_no_parser():
     assert "selectolax" in loaded(_COMMAND, "groups", "--pairs", "two.html", "--html", "--workers", "1")
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("package", ["rerank", "ingest", "canon", "sketch.all_pairs", "engines"])
 def test_a_package_imports_no_engine_dictionary_or_parser(package):
     found = loaded(f"{_WATCH}import shinglefold.{package}")

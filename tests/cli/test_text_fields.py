@@ -46,6 +46,7 @@ def theirs(request):
     return request.param
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("theirs", _ELSEWHERE, indirect=True)
 def test_setup_asks_for_the_field_that_carries_most_of_the_text(run, theirs):
     asked = run("setup", "theirs").check(2, f"most of the text is in {theirs}, and only titles are read")
@@ -60,6 +61,7 @@ def test_setup_asks_for_the_field_that_carries_most_of_the_text(run, theirs):
         assert (last, again) == ("all is well", "")
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("theirs", ["text", "article.text"], indirect=True)
 def test_every_command_that_writes_tells_of_text_that_is_not_read(run, theirs):
     named = ("--field", "title", "--field", "body")
@@ -117,6 +119,7 @@ def _lose_recipe(index: str) -> dict:
     return noted
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize(
     ("flags", "names"),
     [

@@ -32,7 +32,7 @@ def _into_a_full_disk(*arguments: str, **environment: str) -> tuple[int, str]:
     return done.returncode, done.stderr.decode()
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long(every=8)
 @pytest.mark.parametrize(
     ("arguments", "unbuffered"),
     [
@@ -50,6 +50,7 @@ def test_standard_output_on_a_full_disk_is_an_error_in_one_line(arguments, unbuf
     ]
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_another_error_is_told_too(unbuffered):
     code, told = _into_a_full_disk("search", "x", "--json", PYTHONUNBUFFERED=unbuffered)
@@ -59,7 +60,7 @@ def test_another_error_is_told_too(unbuffered):
     assert len(told.splitlines()) == 2
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=9)
 @pytest.mark.parametrize("arguments", [["search", "x"], [*_TEXTS, "--languge"], _TEXTS])
 def test_remarks_that_can_not_be_written_change_no_exit_code(arguments):
     codes = []
@@ -128,7 +129,7 @@ def ended(library, monkeypatch, capsys):
     return run
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=12)
 @pytest.mark.parametrize("command", _EVERY)
 def test_no_command_loses_its_output_silently(ended, command):
     with open(_FULL, "w") as full:
@@ -145,6 +146,7 @@ def test_no_command_loses_its_output_silently(ended, command):
     assert (code, told[-1]) == (1, _CLOSED)
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("command", [["stats"], ["stats", "--json"], ["--help"], ["--version"]])
 def test_a_closed_standard_output_is_an_error_in_one_line(command):
     done = subprocess.run(

@@ -52,6 +52,7 @@ def test_texts_are_compared_and_folded(folder: Path):
     assert (ran.stdout, ran.stderr) == ("1 1\n", "")
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -85,6 +86,7 @@ def test_a_second_signal_ends_a_wait(folder: Path):
     assert (ran.stdout, ran.stderr) == ("ended\n", "")
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [

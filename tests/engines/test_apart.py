@@ -106,6 +106,7 @@ def test_they_stay_when_an_index_is_given_more_columns(four: Path, words):
         assert _all(engine) == {**_EXPECTED, "4": {**_source(4), **_MANY}}
 
 
+@pytest.mark.long
 def test_space_of_those_written_over_is_given_back_and_the_others_move(four: Path, words, monkeypatch):
     monkeypatch.setattr(volumes, "VOLUME", 20_000)
     noise = random.Random(7)

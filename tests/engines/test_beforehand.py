@@ -88,6 +88,7 @@ def test_workers_make_the_words_and_all_is_found_as_by_the_engine_s_own(tmp_path
     assert [len(hits) for hits in by_workers] == [40, 40, 40, 40, 40, 1, 0]
 
 
+@pytest.mark.long
 def test_what_is_mapped_as_something_else_gets_no_words(tmp_path: Path, words):
     with EmbeddedEngine(tmp_path, words) as engine:
         engine.create_index(

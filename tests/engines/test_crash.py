@@ -52,6 +52,7 @@ def _write_and_kill(folder: Path, after: int, later: float = 0.0) -> int:
     return begun
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("after", [25, 275, 1050])
 def test_a_killed_writer_leaves_whole_portions(tmp_path: Path, words, after):
     begun = _write_and_kill(tmp_path, after)
@@ -66,6 +67,7 @@ def test_a_killed_writer_leaves_whole_portions(tmp_path: Path, words, after):
         assert found["hits"]["total"]["value"] == count
 
 
+@pytest.mark.long
 def test_the_next_writer_goes_on_where_a_killed_one_ended(tmp_path: Path, words):
     for _ in range(3):
         _write_and_kill(tmp_path, 400)
@@ -103,6 +105,7 @@ def test_no_document_is_there_before_the_catalog_knows_its_fields(tmp_path: Path
         assert engine.search("pages", {"query": {"match": {"unheard": "of"}}})["hits"]["hits"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 4))])
 def test_a_writer_killed_at_any_moment_leaves_files_that_are_whole(tmp_path: Path, words, seed):
     chance = random.Random(seed)

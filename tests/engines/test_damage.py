@@ -102,6 +102,7 @@ def test_a_missing_or_shortened_file_is_told(whole: Path, tmp_path: Path, words)
             assert told or file.name.startswith(".") or given == content[:-1] == content.rstrip(), what
 
 
+@pytest.mark.long
 def test_a_flipped_byte_is_told(whole: Path, tmp_path: Path, words):
     chance = random.Random(17)
     expected = _answers(whole, words)

@@ -33,6 +33,7 @@ def _numbers(engine: EmbeddedEngine) -> list[int]:
     return [hit["_source"]["n"] for hit in engine.search("pages", body)["hits"]["hits"]]
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize("where", ["heads", "stored", "words"])
 @pytest.mark.parametrize("left", [0, 60_000])
 def test_an_engine_goes_on_once_there_is_room_again(small_disk: Path, words, where, left):
@@ -77,6 +78,7 @@ def test_an_engine_that_is_closed_on_a_full_disk_leaves_what_was_committed(small
         assert _numbers(again) == [*range(9), 300]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["heads", "words"])
 def test_what_was_decided_is_kept_before_and_after_and_what_failed_was_told(
     small_disk: Path, words, monkeypatch, where

@@ -94,6 +94,7 @@ def long(tmp_path: Path):
         yield engine, words
 
 
+@pytest.mark.long
 def test_the_end_of_a_long_text_is_found_and_its_beginning_highlighted(long):
     engine, words = long
     body = {

@@ -40,7 +40,7 @@ def _rounds(folder: Path, words: Any, window: str, passes: int, told: Any) -> No
                 time.sleep(0.005)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=12)
 @pytest.mark.parametrize("passes", [1, pytest.param(2, marks=pytest.mark.long), 7])
 @pytest.mark.parametrize("window", WINDOWS)
 def test_a_writer_may_be_killed_in_any_window(tmp_path: Path, words, window: str, passes: int):

@@ -26,6 +26,7 @@ def pages(engine: EmbeddedEngine) -> EmbeddedEngine:
     return engine
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize(
     ("body", "said"),
     [

@@ -77,7 +77,7 @@ def _walk(engine: EmbeddedEngine, body: dict, size: int) -> list[dict]:
     return hits
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=12)
 @pytest.mark.parametrize("sort", _SORTS, ids=str)
 @pytest.mark.parametrize("query", [{"match_all": {}}, {"match": {"body": "page"}}, {"term": {"word": "w3"}}])
 def test_pages_are_parts_of_one_order(filled: EmbeddedEngine, monkeypatch, query, sort):

@@ -67,6 +67,7 @@ def _index(engine: EmbeddedEngine, *actions: dict[str, Any]) -> None:
     engine.refresh("pages")
 
 
+@pytest.mark.long
 def test_power_may_be_lost_in_any_moment(tmp_path: Path, words, power: _Power):
     with EmbeddedEngine(tmp_path / "data", words) as engine:
         power.then(lambda: create(engine))

@@ -97,6 +97,7 @@ def test_objects_that_are_not_searched_take_no_columns(engine: EmbeddedEngine):
     assert engine.get("pages", "0")["_source"]["cells"] == row
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("left", [0, 1, 2])
 def test_killed_while_columns_are_added_it_is_the_old_index_or_the_new(tmp_path: Path, words, left):
     killed = subprocess.run([sys.executable, "-c", _KILLED, tmp_path, str(left)], check=False)

@@ -99,6 +99,7 @@ def test_no_two_articles_are_the_same_bytes(corpus):
     assert len({(a["title"], a["body"]) for a in corpus}) == len(corpus)
 
 
+@pytest.mark.long(every=2)
 def test_every_article_is_long_enough_for_a_signature(prints):
     assert prints.valid.all()
 

@@ -33,6 +33,7 @@ def test_every_search_explains_what_is_seen():
     assert all(query.shows.endswith(".") for query in queries())
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("query", queries(), ids=lambda query: query.text)
 def test_a_search_finds_several_stories_and_many_copies(query, canonicalizer):
     found = stories_with_all_words(query, canonicalizer)

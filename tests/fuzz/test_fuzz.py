@@ -29,6 +29,7 @@ def targets(tmp_path_factory) -> Targets:
     return Targets.make(tmp_path_factory.mktemp("fuzz"))
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("kind", KINDS)
 def test_malformed_inputs_are_refused_or_read_and_never_crash(targets, kind):
     count = examples(250)
@@ -42,6 +43,7 @@ def test_every_kind_is_thrown(targets):
     assert set(targets.all()) == set(KINDS)
 
 
+@pytest.mark.long
 def test_no_text_is_too_odd_to_be_fingerprinted(scheme, canonicalizer):
     fingerprinter = Fingerprinter(scheme, canonicalizer)
     count = examples(10_000)

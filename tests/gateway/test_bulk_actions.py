@@ -38,6 +38,7 @@ def test_ids_in_bulks_are_those_that_the_engine_reads(line):
     assert (item.name, item.id, item.route, item.lines) == (*NAMED[line], [line, b"{}"])
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("line", NOT_NAMED)
 def test_actions_that_the_engine_refuses_pass_whole(site, line):
     with pytest.warns(UserWarning, match="can't be read"):

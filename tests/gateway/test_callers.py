@@ -57,6 +57,7 @@ PATTERNS = {
 }
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize("name", PATTERNS)
 @pytest.mark.parametrize("first", CALLERS)
 def test_searches_are_folded_by_what_their_caller_sees(site, name, first):

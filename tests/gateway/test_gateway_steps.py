@@ -96,6 +96,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize(("options", "texts"), TEXTS)
 def test_pages_that_compare_texts_say_that_they_take_their_time(site, options, texts):
     yielded = []

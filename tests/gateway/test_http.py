@@ -309,6 +309,7 @@ def test_bodies_over_the_limit_are_refused_also_when_inflated(setting, seen):
     assert seen.head == b""
 
 
+@pytest.mark.long
 def test_the_time_for_members_of_gzip_grows_with_their_number():
     def seconds(members: int) -> float:
         body, begun = gzip.compress(b"") * members, time.process_time()
@@ -363,6 +364,7 @@ def test_the_gateways_own_paths(setting):
         assert ask("POST", "/_shinglefold/sign", wrong)[0] == 400
 
 
+@pytest.mark.long
 def test_sigterm_lets_running_requests_end(tmp_path):
     upstream = RawUpstream()
 
@@ -386,6 +388,7 @@ def test_sigterm_lets_running_requests_end(tmp_path):
     upstream.close()
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(("languages", "expected"), [(["en"], {"en"}), (["xx"], set()), (None, {"en", "uk"})])
 def test_a_process_that_signs_loads_its_languages_as_it_starts(languages, expected):
     signers = Signers(1, languages)
@@ -396,6 +399,7 @@ def test_a_process_that_signs_loads_its_languages_as_it_starts(languages, expect
     assert {code for code in ("en", "uk") if f"shinglefold.plugins.{code}" in modules} == expected
 
 
+@pytest.mark.long
 def test_a_process_that_signs_compiles_before_a_bulk_must_wait_for_it():
     pytest.importorskip("numba")
     module = "__import__('shinglefold.ingest.fingerprint_json', fromlist=['x'])"
@@ -408,6 +412,7 @@ def test_a_process_that_signs_compiles_before_a_bulk_must_wait_for_it():
         signers.close()
 
 
+@pytest.mark.long
 def test_a_process_that_signs_sends_no_texts_back():
     scheme = make_scheme(codes=["en", "any"])
     recipe = Pipeline.from_json(default_definition("dedup"), scheme).recipe("dedup")
@@ -434,6 +439,7 @@ def test_a_short_answer_comes_in_one_piece(setting):
             assert parts(connection.recv(65536))[2] == b'{"a":1}'
 
 
+@pytest.mark.long
 def test_what_the_gateway_asks_itself_is_in_json(setting):
     """An engine answers in the format of the request, and no mappings could be read from YAML."""
     setting.upstream.heads.clear()

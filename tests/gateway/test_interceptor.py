@@ -332,7 +332,7 @@ CELLS = [
 ]
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=16)
 @pytest.mark.parametrize(("name", "way", "size", "as_int", "door"), CELLS)
 def test_asking_until_the_total_ends_with_each_group_once(numbered, name, way, size, as_int, door):
     found = []

@@ -52,6 +52,7 @@ FETCHES = {
 }
 
 
+@pytest.mark.long
 def test_who_is_let_in(site):
     def status(send, **headers):
         code, answered, _ = send("/recipe", **headers)
@@ -97,6 +98,7 @@ def test_who_is_let_in(site):
         assert status(send, authorization=f"Basic {right}", host="search.example.org") == 200
 
 
+@pytest.mark.long
 def test_mounted_under_a_prefix(site):
     with served(Starlette(routes=[Mount("/_shinglefold/pages", pages_app(site))])) as send:
         status, _, text = send("/_shinglefold/pages/", {"q": "ремонт моста"})
@@ -113,6 +115,7 @@ def test_mounted_under_a_prefix(site):
         assert all(one.startswith("/_shinglefold/pages/") for one in own)
 
 
+@pytest.mark.long
 def test_the_command(tmp_path):
     shinglefold.setup(str(tmp_path), "bare", text=["body"], languages=["en"])
     command = [sys.executable, "-m", "shinglefold", "serve", "bare", "--engine", str(tmp_path)]

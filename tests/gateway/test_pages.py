@@ -92,7 +92,7 @@ PAGES = {
 }
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=12)
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_in_every_language_and_as_json(get, name):
     path, parameters = PAGES[name]
@@ -112,6 +112,7 @@ def test_every_page_in_every_language_and_as_json(get, name):
     assert json.loads(as_json[2])["index"] == "site"
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_documents(hostile, name):
     id_ = HOSTILE[name].get("_id", name)

@@ -98,7 +98,7 @@ def _check_capped(explorer):
     return check
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=9)
 @pytest.mark.parametrize(
     ("texts", "relation"),
     [((["a"], ["a"]), Relation()), ((["a"], ["b"]), Relation()), ((["a"], ["b"]), _CHAIN)],
@@ -109,7 +109,7 @@ def test_one_of_two_writers_is_accepted_despite_crashes_and_expired_leases(texts
     assert explorer.walk(_check_refused(explorer)) > 100
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=16)
 @pytest.mark.parametrize(
     ("texts", "relation"),
     [
@@ -140,6 +140,7 @@ def test_a_batch_of_two_copies_and_a_concurrent_third_accept_one():
     assert explorer.walk(_check_refused(explorer)) > 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("crashes", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_clearing_the_records_of_slow_writers_accepts_no_second_copy(crashes):
     writers = [replace(one, cleans=True) for one in _writers(["a"], ["a"])]
@@ -156,6 +157,7 @@ def test_a_gate_whose_record_was_cleared_publishes_its_intents_again(cleans):
     assert explorer.walk(_check_refused(explorer)) > 20
 
 
+@pytest.mark.long
 def test_one_of_two_changes_to_a_document_and_a_similar_one_is_accepted():
     stored = Source({"_dedup": {"digest": "x"}})
     start = Store().put("documents", "d00", 1, stored).refreshed()
@@ -164,6 +166,7 @@ def test_one_of_two_changes_to_a_document_and_a_similar_one_is_accepted():
     assert explorer.walk(_check_changed) > 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("creates", [(True, True), (True, False)], ids=["both", "one"])
 def test_a_document_that_is_only_to_be_created_replaces_none(creates):
     writers = [
@@ -201,6 +204,7 @@ def _check_changed(store, ended):
         assert _texts(store).count("a") == 1
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("crashes", [0, 1])
 @pytest.mark.parametrize("texts", [(["a"], ["a"], ["a"]), (["a"], ["b"], ["c"])], ids=["copies", "chain"])
 def test_three_writers_accept_no_two_matching_documents(texts, crashes):
@@ -209,6 +213,7 @@ def test_three_writers_accept_no_two_matching_documents(texts, crashes):
     assert explorer.walk(_check_refused(explorer)) > 20
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize(
     ("texts", "crashes"),
     [((["a"], ["a"]), 1), ((["a"], ["b"]), 1), ((["a"], ["b"], ["c"]), 0), ((["b"], ["a"], ["c"]), 0)],

@@ -36,6 +36,7 @@ def _run(store, writer, policy, failing, *, done, failures=1):
     raise AssertionError("it does not end")
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize("done", [True, False], ids=["done", "undone"])
 @pytest.mark.parametrize("policy", [Policy("refuse"), Policy("tag"), Policy("cap", most=2)], ids=str)
 @pytest.mark.parametrize("changes", [False, True], ids=["new", "changed"])
@@ -57,6 +58,7 @@ def test_a_failed_request_leaves_no_placeholder_and_no_waiting_writer(policy, do
     assert failures > 5
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize("done", [True, False], ids=["done", "undone"])
 @pytest.mark.parametrize("policy", [Policy("refuse"), Policy("tag"), Policy("cap", most=2)], ids=str)
 @pytest.mark.parametrize("how", ["new", "changed", "created"])
@@ -265,6 +267,7 @@ def _busy_from(first, last):
     return spoilt
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("fault", [_gone_from, _busy_from])
 @pytest.mark.parametrize("failures", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("policy", [Policy("refuse"), Policy("cap", most=2)], ids=["refuse", "cap"])

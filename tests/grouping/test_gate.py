@@ -229,6 +229,7 @@ def _interrupted(call, lines):
 
 
 # An interrupt before a coroutine is handed over leaves it unused.
+@pytest.mark.long(every=2)
 @pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
 @pytest.mark.parametrize(("method", "most"), [("add", 8), ("refresh", 6)])
 def test_an_interrupt_at_any_line_leaves_other_callers_served(engine, pipeline, text, method, most):

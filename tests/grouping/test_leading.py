@@ -56,6 +56,7 @@ def test_leaders_are_the_same_as_with_all_pairs_decided(seed):
     assert len(asked.rows) == len(set(asked.rows))
 
 
+@pytest.mark.long
 def test_a_family_of_matching_texts_takes_few_decisions():
     count = 1000
     doubt = _sides((a, b) for b in range(count) for a in range(b))
@@ -73,6 +74,7 @@ def test_a_family_without_matches_decides_every_pair_once():
     assert sorted(asked.rows) == list(range(len(doubt[0])))
 
 
+@pytest.mark.long
 def test_a_family_of_texts_in_doubt_is_grouped_as_by_all_of_its_pairs(engine, pipeline, text, monkeypatch):
     base = text("family", words=300)
     copies = [edited(base, "words replaced", 0.09, "en", seed=seed).text for seed in range(70)]

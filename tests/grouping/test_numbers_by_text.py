@@ -53,6 +53,7 @@ def _together(engine):
     return one == other
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("how", ["one batch", "one run", "two runs"])
 def test_texts_decide_about_new_and_stored_documents(engine, pipeline, pair, how, swapped):

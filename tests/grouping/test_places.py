@@ -16,6 +16,7 @@ def _copies(text, numbers):
     return [{"id": f"{number}", "body": text("a", number % 12)} for number in numbers]
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize("together", [1, 3, 7])
 @pytest.mark.parametrize("counted", [True, False], ids=["counted", "read"])
 def test_a_group_is_filled_to_its_last_place_and_no_further(

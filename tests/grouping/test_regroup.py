@@ -38,6 +38,7 @@ def test_each_member_matches_its_leader_and_no_two_leaders_match(engine, index):
     assert led_rightly(stored(engine, index))
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("linkage", ["leader", "connected"])
 def test_a_second_run_writes_nothing(engine, index, linkage):
     regroup(engine, index, RegroupOptions(linkage))
@@ -48,6 +49,7 @@ def test_a_second_run_writes_nothing(engine, index, linkage):
     assert stored(engine, index) == before
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("direction", ["", "-"])
 def test_the_order_option_decides_which_documents_lead(engine, index, direction):
     summary = regroup(engine, index, RegroupOptions(order=f"{direction}published"))
@@ -157,6 +159,7 @@ def test_an_index_without_numbers_is_refused_with_the_way_to_them(engine):
         regroup(engine, "plain")
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize(("rate", "kept"), [(0.0, "10m"), (500.0, "10m"), (1.0, "34m"), (0.001, "1440m")])
 def test_a_slow_run_keeps_its_point_in_time_alive(engine, index, monkeypatch, rate, kept):
     asked, opened = [], engine.open_pit
@@ -189,6 +192,7 @@ def interrupt(what: str, _documents: int, _share: float) -> None:
         raise KeyboardInterrupt
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("linkage", ["leader", "connected"])
 def test_an_interrupted_run_resumes_its_plan(engine, index, tmp_path: Path, monkeypatch, linkage):
     monkeypatch.setattr("shinglefold.grouping.regroup.run._ALONE", 100)
@@ -278,6 +282,7 @@ def test_a_checkpoint_of_another_job_or_damaged_is_refused(engine, index, tmp_pa
         regroup(engine, index, RegroupOptions(checkpoint=path))
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("plan", [None, "", "[]\n", "how the site is to be built"])
 def test_a_checkpoint_whose_plan_is_missing_or_damaged_says_to_begin_anew(
     engine, index, tmp_path: Path, plan

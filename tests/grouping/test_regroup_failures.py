@@ -83,6 +83,7 @@ def opened(folder: Path) -> EmbeddedEngine:
     return EmbeddedEngine(folder, lambda _: [])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
 def test_a_killed_regrouping_ends_with_the_same_result(tmp_path: Path, seed):
     for name in ("calm", "killed"):

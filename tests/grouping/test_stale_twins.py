@@ -7,6 +7,7 @@ from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.gate.protocol import group_limit
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize("verify", ["text", "signature", "keywords"])
 @pytest.mark.parametrize("counted", [True, False], ids=["counted", "read"])
 @pytest.mark.parametrize("stale", ["1", "23"], ids=["a follower", "two, and the rest by a second reading"])
@@ -33,6 +34,7 @@ def _replace(engine, id_, **fields):
     engine.refresh("texts")
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("verify", ["text", "signature", "keywords"])
 @pytest.mark.parametrize("policy", ["refuse", "tag", "cap"])
 def test_a_stale_twin_decides_nothing(engine, pipeline, text, policy, verify):

@@ -72,6 +72,7 @@ def test_uncommitted_groups_are_joined_and_get_new_leaders(held, pipeline, text)
         assert _seen(held) == set()
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("most", [3, 60])
 def test_places_are_counted(held, pipeline, text, most):
     with _gate(held, pipeline, "cap", most) as gate:

@@ -116,6 +116,7 @@ def test_a_damaged_archive_in_utf_16_gives_what_is_whole(tmp_path: Path):
     assert "damaged from here on" in broken.reason
 
 
+@pytest.mark.long
 def test_a_long_file_in_utf_16_is_read_piece_by_piece(tmp_path: Path):
     path = tmp_path / "x.jsonl"
     path.write_bytes(("\ufeff" + '{"body": "' + "слово " * 50 + '"}\n').encode("utf-16-le") * 10_000)

@@ -153,7 +153,7 @@ class TellsWhetherCompiled:
         return [{**document, "compiled": self.tools.fingerprinter.is_compiled} for document in documents]
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=16)
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("given", ["file", pytest.param("list", marks=pytest.mark.long), "unknown"])
 @pytest.mark.parametrize(("times", "compiled"), [(0.5, True), (3, False)])

@@ -108,6 +108,7 @@ def stored(engine: Engine) -> int:
     return total
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_request_is_on_its_way_while_another_is_and_never_a_third(engine, plain, workers: int):
     both = threading.Barrier(2, timeout=20)
@@ -204,6 +205,7 @@ def test_an_error_that_is_not_of_the_engine_is_raised(engine, plain):
         index_documents(Busy(engine, lambda given: 1 // 0), "i", numbered(1), plain, workers=1)
 
 
+@pytest.mark.long
 def test_no_thread_is_left_behind(engine, plain):
     before = threading.active_count()
     index_documents(Busy(engine), "i", numbered(2), plain, workers=2)

@@ -112,6 +112,7 @@ def forged(stored: dict) -> dict[str, str]:
     }
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("form", ["nested", "flat", "mixed", "a list", "a hit"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_in_no_form(engine, pages, scheme, tmp_path: Path, form: str, workers: int):

@@ -72,6 +72,7 @@ def sources(count: int, start: int = 0) -> list[dict[str, Any]]:
 QUICK = Backoff(retries=3, first=0.01)
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_documents_end_in_the_index_with_their_fingerprints(
     engine: EmbeddedEngine, pages: Pipeline, scheme: Scheme, workers: int
@@ -127,6 +128,7 @@ def test_an_index_that_was_not_made_for_fingerprints_is_refused(
         index_documents(engine, "other-field", sources(1), pages, workers=1)
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_bad_input_is_counted_and_kept_with_its_lines(
     engine: EmbeddedEngine, pages: Pipeline, tmp_path: Path, workers: int
@@ -286,6 +288,7 @@ def test_indexing_again_replaces(engine: EmbeddedEngine, pages: Pipeline):
     assert count(engine, "i") == 10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("megabytes", [10, pytest.param(30, marks=pytest.mark.long)])
 def test_a_document_of_thirty_megabytes_is_indexed(engine: EmbeddedEngine, pages: Pipeline, megabytes: int):
     body = (TEXT + "\n") * (megabytes * 1_000_000 // len(TEXT.encode()))

@@ -118,7 +118,7 @@ def assert_exact(summary: Summary, engine: Engine, dead: Path) -> None:
     assert there | set(letters) == set(range(summary.read))
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=16)
 @pytest.mark.parametrize(
     ("number", "workers", "at_once"),
     [

@@ -279,6 +279,7 @@ def declaring(label: str, text: str) -> str:
     )
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize(
     ("written", "text", "labels"),
     [

@@ -23,6 +23,7 @@ def pipeline() -> Pipeline:
     return Pipeline.from_json(default_definition())
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_long_text_is_found_and_kept_whole(tmp_path: Path, pipeline, workers):
     documents = [{"_id": "1", "body": f"{_LONG}Конец ловли."}, {"_id": "2", "body": "Коротко"}]
@@ -33,6 +34,7 @@ def test_a_long_text_is_found_and_kept_whole(tmp_path: Path, pipeline, workers):
         engine.check("pages")
 
 
+@pytest.mark.long
 def test_a_text_that_is_too_long_ends_in_the_dead_letters_whole(tmp_path: Path, pipeline):
     letters = tmp_path / "letters.jsonl"
     documents = [{"_id": "long", "body": _TOO_LONG}, {"_id": "short", "body": "Коротко"}]

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from shinglefold.ingest import Fingerprinter
 
@@ -71,6 +72,7 @@ def test_ten_times_the_tokens_are_the_same_calls(scheme, canonicalizer):
     assert more_calls < more_tokens / 50
 
 
+@pytest.mark.long
 def test_hashes_are_kept_as_arrays_and_not_as_objects(canonicalizer):
     texts = pages(300, seed=3)
     canonicalizer.hash_batch(texts)

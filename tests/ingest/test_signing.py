@@ -81,6 +81,7 @@ def by_backfill(engine: Any, index: str, documents: list[dict[str, Any]], pipeli
     assert backfill(engine, index, pipeline, BackfillOptions(workers=1)).counts.failed == 0
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("write", [by_index, by_gate, by_backfill])
 def test_no_way_in_changes_a_field_that_is_not_ours(engine, scheme: Scheme, write: Callable[..., None]):
     pipeline = Pipeline.from_json(default_definition(), scheme)
@@ -121,6 +122,7 @@ def test_what_a_pipeline_of_the_user_stored_is_not_stale(engine, scheme):
     check()
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_documents_are_signed_as_the_index_would_sign_them(tmp_path: Path, workers: int):
     shinglefold.setup(tmp_path, "pages", text=["title", "body"], languages=["ru"])

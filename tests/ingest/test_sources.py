@@ -100,6 +100,7 @@ def test_a_folder_that_cannot_be_read_is_a_failure(tmp_path: Path):
     assert (failed.source, failed.reason) == (str(closed), "the folder cannot be read: Permission denied")
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_repeated_ids_are_counted_and_reported(engine, plain, tmp_path: Path, workers: int):
     lines = [json.dumps({"id": str(n % 2_000), "n": n}) for n in range(2_003)]

@@ -155,6 +155,7 @@ class Failing:
         return ask
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("method", ["search", "bulk", "refresh", "open_pit"])
 def test_an_engine_that_is_away_for_a_while_is_waited_for(engine, unsigned, pipeline, method):
     away = Failing(engine, method, 1, 3, error=EngineUnavailable("restarting; wait"))
@@ -246,6 +247,7 @@ def test_documents_that_an_earlier_run_skipped_are_counted_once(engine, scheme, 
     assert adds_up(counts)
 
 
+@pytest.mark.long
 def test_without_its_point_in_time_it_restarts_and_writes_nothing_twice(engine, many, pipeline, options):
     backfill(engine, many, pipeline, options, interrupt)
     engine._pits.clear()
@@ -255,6 +257,7 @@ def test_without_its_point_in_time_it_restarts_and_writes_nothing_twice(engine, 
     assert adds_up(second.counts)
 
 
+@pytest.mark.long
 def test_a_point_in_time_lost_on_the_way_is_replaced(engine, many, pipeline, options):
     seen = []
 

@@ -57,6 +57,7 @@ def test_other_fields_may_change(engine, signed, pipeline):
     assert diagnose(engine, signed, pipeline, ALONE).healthy
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize(
     ("stored", "finding"),
     [

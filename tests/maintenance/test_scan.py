@@ -31,6 +31,7 @@ def test_every_document_is_met_once_and_a_place_leads_to_the_rest(engine, unsign
         list(scan.pages(start))
 
 
+@pytest.mark.long
 def test_pages_of_long_documents_are_short(engine, unsigned):
     store(engine, unsigned, [{"id": f"long-{n}", "title": "", "body": "слово " * 20_000} for n in range(150)])
     scan = Scan(engine, unsigned)
@@ -203,6 +204,7 @@ WORKS = {
 }
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize(("rate", "kept"), [(0.0, "10m"), (500.0, "10m"), (1.0, "34m"), (0.001, "1440m")])
 @pytest.mark.parametrize("work", WORKS)
 def test_what_reads_documents_keeps_to_its_rate_and_keeps_its_point_in_time(

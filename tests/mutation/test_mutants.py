@@ -34,6 +34,7 @@ def test_a_seed_draws_the_same_mutants_and_fewer_are_the_first_of_many(drawn):
     assert sample("sketch", 5, 8) != drawn[:5]
 
 
+@pytest.mark.long
 def test_each_mutant_is_a_change_of_another_place(drawn):
     assert len({(one.path, one.first, one.last) for one in drawn}) == 12
     assert all(before != after for _, before, after in map(change, drawn))

@@ -90,6 +90,7 @@ def test_every_folder_with_modules_is_a_package():
     assert with_modules - outside == set(PACKAGES.values())
 
 
+@pytest.mark.long
 def test_the_wheel_names_its_languages_and_its_command(wheel):
     entry_points = next(name for name in wheel.namelist() if name.endswith("entry_points.txt"))
     text = wheel.read(entry_points).decode()

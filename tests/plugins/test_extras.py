@@ -35,6 +35,7 @@ def run(program, site):
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize("code", ["ru", "uk", "zh"])
 @pytest.mark.parametrize("made", ["make_scheme(codes=[{!r}])", "language_class({!r})(CanonOptions())"])
 def test_a_scheme_with_the_language_and_the_language_name_the_pip_command(bare, code, made):

@@ -29,7 +29,7 @@ def _installed(tmp_path, monkeypatch):
     monkeypatch.delitem(__import__("sys").modules, "broken_languages", raising=False)
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long(every=8)
 @pytest.mark.parametrize(
     ("code", "check", "says"),
     [
@@ -64,10 +64,12 @@ def test_the_kit_finds(code, check, says):
     assert says in str(failure.value)
 
 
+@pytest.mark.long
 def test_a_sound_language_passes_though_it_is_installed_beside_broken_ones():
     assert check_language("sound").passed == tuple(CHECKS)
 
 
+@pytest.mark.long
 def test_one_call_tells_every_failure():
     with pytest.raises(AssertionError, match=r"(?s)fails \d+ checks:.*drops_only.*folds_and_tells_apart"):
         check_language("merging")

@@ -24,6 +24,7 @@ def _words_of_the_dictionary(every: int) -> list[str]:
     return words[::every]
 
 
+@pytest.mark.long
 def test_words_of_the_dictionary_are_read_as_by_the_long_way(russian):
     for word in _words_of_the_dictionary(800):
         for spelled in (word, word.replace("ё", "е")):

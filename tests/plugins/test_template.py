@@ -46,6 +46,7 @@ def test_it_passes_its_own_tests_which_are_the_kit(copy):
     assert "33 passed" in done.stdout
 
 
+@pytest.mark.long
 def test_canon_gives_it_belarusian_and_leaves_russian_and_ukrainian_alone(copy):
     _, target = copy
     texts = (

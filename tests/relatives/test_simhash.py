@@ -119,6 +119,7 @@ def test_the_index_equals_a_scan(stored, asked, distance, blocks):
     assert [tuple(pair) for pair in np.stack(found, 1).tolist()] == scanned(fingerprints, queries, distance)
 
 
+@pytest.mark.long
 def test_the_index_equals_a_scan_on_a_million():
     fingerprints = np.random.default_rng(1).integers(0, 2**64, 1_000_000, np.uint64)
     queries = np.concatenate(

@@ -43,6 +43,7 @@ def test_groups_are_those_of_numpy(made, least, ratio, shared, scope):
     assert quick == plain
 
 
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize(
     ("values", "bits", "least"),
     [(168, 4, 0.62), (84, 8, 0.62), (336, 2, 0.5), (100, 1, 0.8), (38, 2, 0.4), (20, 16, 0.5), (22, 32, 0.5)],

@@ -242,6 +242,7 @@ def deep(stored):
     return FoldedSearch(stored, SCHEME, cursor_key=KEY)
 
 
+@pytest.mark.long
 def test_at_any_depth_a_cursor_is_short_and_no_group_comes_again(deep):
     shown, cursors = [], []
     for answer in deep.pages("pages", BODY):
@@ -333,6 +334,7 @@ class Renaming(Changed):
         return name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("window", [PAGE, 25])
 def test_a_point_in_time_is_read_by_the_name_that_the_last_answer_gave_it(stored, window):
     renaming = Renaming(stored)

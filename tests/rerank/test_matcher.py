@@ -15,6 +15,7 @@ from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch.b_bit_minhash import agreement_rows, estimate, length_ratio, pack
 
 
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize(
     ("values", "bits", "least", "windows"),
     [
@@ -112,6 +113,7 @@ def exhaustive(values):
     return [tuple(np.flatnonzero(np.array(home) == one).tolist()) for one in sorted(set(home))], near
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("windows", "seed"), [(1_000, 20), pytest.param(9_000, 21, marks=pytest.mark.long)])
 def test_ten_thousand_random_windows_fold_as_the_exhaustive_comparison_and_miss_no_pair(windows, seed):
     rng = np.random.default_rng(seed)

@@ -57,7 +57,7 @@ def engine(copied, tmp_path_factory):
         yield engine
 
 
-@pytest.mark.long(every=4)
+@pytest.mark.long(every=16)
 @pytest.mark.parametrize("least", [0.05, 0.2])
 def test_all_that_have_enough_of_a_text_are_found_and_nobody_else(engine, copied, least):
     search = MatchSearch(engine)
@@ -84,6 +84,7 @@ def test_passages_are_true_in_both_texts(engine, copied):
             assert theirs["field"] == "body"
 
 
+@pytest.mark.long(every=2)
 def test_a_document_changed_without_its_elements_is_counted(copied, tmp_path):
     with filled(tmp_path, copied.documents) as engine:
         first, *rest = sorted(copied.wanted(1, 0.05))
@@ -116,6 +117,7 @@ def test_a_place_of_another_search_is_refused(engine, copied):
         search.find("site", copied.sources[0], MatchOptions(size=1, min_share=0.1), place=place)
 
 
+@pytest.mark.long(every=2)
 def test_what_was_deleted_is_never_found_and_what_was_changed_is_found_as_it_is(copied, tmp_path):
     with filled(tmp_path, copied.documents) as engine:
         wanted = sorted(copied.wanted(0, 0.05))
@@ -142,7 +144,7 @@ def test_a_text_without_an_element_finds_nothing_and_says_so(engine, text):
     assert (page.matches, page.stopped_by) == ((), "nothing_to_compare")
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long
 def test_a_text_of_a_thousand_times_the_words_is_asked_for_by_a_sample(engine, copied):
     text = " ".join([*copied.sources * 10, *copied.documents.values()])
     page = find_matches(engine, "site", text, min_share=0.001, size=100)

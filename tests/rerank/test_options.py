@@ -264,7 +264,7 @@ BODIES = {
 }
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=12)
 @pytest.mark.parametrize("given", BODIES.values(), ids=BODIES)
 def test_a_body_of_any_size_is_refused_at_once_and_hardly_quoted(folded, given):
     body = given()
@@ -296,6 +296,7 @@ STORED = {
 }
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("stored", STORED.values(), ids=STORED)
 def test_a_stored_fingerprint_of_any_size_is_unreadable_and_the_others_fold(stored):
     hits = hits_of([Spec(changed=0), Spec(changed=0, seed=1), Spec(changed=3)])
@@ -309,6 +310,7 @@ def test_a_stored_fingerprint_of_any_size_is_unreadable_and_the_others_fold(stor
     assert told.keys() == {"_index", "_id"}
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("stored", STORED.values(), ids=STORED)
 def test_why_a_fingerprint_is_unreadable_is_hardly_quoted(stored):
     fields = {name.removeprefix("_dedup."): value for name, value in stored().items()}
@@ -328,6 +330,7 @@ DATES = {
 }
 
 
+@pytest.mark.long(every=7)
 @pytest.mark.parametrize("value", DATES.values(), ids=DATES)
 def test_a_date_that_is_none_is_in_no_span(value):
     hits = hits_of([Spec(published=0), Spec(published=0)])

@@ -48,6 +48,7 @@ def test_pages_show_the_groups_of_the_whole_list(library, number, size, window):
     assert ids(hits) == [f"{number}-{group[0]}" for group in expected]
 
 
+@pytest.mark.long
 @given(LISTS, SIZES, SIZES, WINDOWS, POLICIES)
 @settings(max_examples=examples(25), deadline=None)
 def test_a_page_is_the_same_whatever_page_size_it_was_reached_with(
@@ -109,6 +110,7 @@ def test_reading_longer_windows_from_the_start_shows_the_same(library, number, s
     assert ids(again["hits"]["hits"]) == ids(under_pit["hits"]["hits"])
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize("number", range(12))
 def test_connected_groups_are_cut_from_one_grouping(library, number):
     options = {"linkage": "connected", "max_window": 200}
@@ -160,6 +162,7 @@ def _borders(hits, most):
     return [reading.block_start(place) for place in range(_COUNT)]
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("most", [9, 11, 16, 25, 9_999])
 def test_where_blocks_end_depends_on_the_hits_alone(seed, most):

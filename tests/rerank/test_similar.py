@@ -78,7 +78,7 @@ def test_the_most_alike_come_first_and_equal_ones_by_name(engine):
     assert all(one.resemblance == 1 for one in page.matches if one.same_text)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=12)
 @pytest.mark.parametrize("window", [1, 3, pytest.param(7, marks=pytest.mark.long), 1000])
 @pytest.mark.parametrize("size", [1, 4])
 def test_pages_have_each_copy_once_whatever_the_block(engine, window, size):

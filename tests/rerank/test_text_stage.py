@@ -259,6 +259,7 @@ def test_it_takes_one_request_more_and_only_where_texts_are_in_doubt(engine):
     assert again.names == ["all_mappings", "search", "search"]
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize("window", [2, 5, 1000])
 def test_pages_have_each_copy_once_whatever_the_block(engine, scheme, pages, window):
     search = SimilarSearch(engine)
@@ -277,6 +278,7 @@ def test_a_text_that_is_not_stored_is_compared_as_one_that_is(engine, scheme, pa
     assert _ids(bare) == _copies(scheme, pages, "p0", "signature") | {"p0"}
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.parametrize(("rows", "texts"), [(64, 100), (2, 1), (3, 5)])
 def test_a_look_up_decides_as_each_alone(engine, pages, monkeypatch, rows, texts):
     search, names = SimilarSearch(engine), list(pages)

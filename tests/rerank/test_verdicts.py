@@ -65,6 +65,7 @@ def test_what_decided_on_two_texts_is_named(name: str):
     assert reason(decided, told, scheme.decision)
 
 
+@pytest.mark.long
 def test_the_name_follows_from_the_figures_on_every_pair():
     """A threshold is named only where its figure is on the side of the verdict."""
     seen = set()

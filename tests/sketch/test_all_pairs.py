@@ -144,6 +144,7 @@ def _nearly_equal():
     return [np.where(np.arange(400) == 7, edit, page) for edit in random_tokens(2, 1200)]
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize(
     ("documents", "pairs", "most"),
     [

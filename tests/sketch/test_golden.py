@@ -138,6 +138,7 @@ def defined(tokens, options):
     return keywords, packed.to_bytes(-(-options.values * options.bits // 8), "little")
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("name", ["default", "compact", "once", "classic", "fetterly"])
 @pytest.mark.parametrize("text", ["thirty tokens", "page", "page twice", "smallest and largest"])
 def test_the_frozen_bytes_follow_from_the_definition(name, text):

@@ -118,7 +118,7 @@ def test_the_requests_here_are_all_of_the_contract():
         assert calls - other <= REQUESTS.keys() | BLOCKING.keys()
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=12)
 @pytest.mark.parametrize(
     "answer",
     [
@@ -156,7 +156,7 @@ ODD: list[Any] = [
 ]
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=12)
 @pytest.mark.parametrize("answer", ODD, ids=lambda answer: json.dumps(answer)[:40])
 def test_json_that_does_not_answer_the_request_is_told_with_what_was_expected(proxy: Proxy, answer: Any):
     proxy.answer = as_json(answer)
@@ -185,6 +185,7 @@ LATER: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize("answer", ODD[:8], ids=lambda answer: json.dumps(answer)[:40])
 @pytest.mark.parametrize(("name", "before", "expected"), LATER)
 @pytest.mark.parametrize("product", PRODUCTS)
@@ -197,6 +198,7 @@ def test_a_later_answer_is_checked_like_the_first(
         ask(proxy, (product, False), BLOCKING[name])
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(proxy: Proxy, status: int):
     """A client that follows sends the search again without its body, which finds every document."""

@@ -80,6 +80,7 @@ def test_groups_are_those_of_the_reference(seed, count, scheme, whole, linkage):
         assert Linking(table, _AMPLE).labels(linkage).tolist() == group(found.a, found.b, count).tolist()
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("changed", [0.0, 0.02])
 def test_thousands_of_copies_do_not_fill_the_memory_with_their_pairs(changed):
     with columns(one_text(3_000, _SCHEMES[0], changed), _SCHEMES[0]) as table:

@@ -47,6 +47,7 @@ def read(table: FingerprintTable, path: Path, workers: int = 1, reader: TextRead
     collect(every, reader, table, workers, lambda fraction: None)
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_pairs_of_a_file_are_those_of_its_texts_whichever_supershingle_they_share(
     scheme, tmp_path, texts, workers, monkeypatch

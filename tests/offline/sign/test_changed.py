@@ -43,6 +43,7 @@ def grown(path):
     path.write_bytes(path.read_bytes() + b'{"id": "new"}\n')
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("change", [cut, replaced, grown, edited, cut_under_its_old_time, os.remove])
 def test_a_file_that_changes_is_told_and_no_file_made(make_job, source, tmp_path, change, workers):

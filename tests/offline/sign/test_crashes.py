@@ -96,6 +96,7 @@ def test_a_page_that_workers_die_of_is_named_by_its_file(signed, tmp_path):
     assert made.failures[0].source == str(pages / "4.txt")
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("share", [0.3, 0.8], ids=["no line", "one line"])
 def test_a_part_for_which_there_is_no_room_ends_the_run_where_a_worker_died_of_it_too(
     signed, tmp_path, share

@@ -132,6 +132,7 @@ def test_a_line_is_signed_as_if_it_were_read_by_itself(signers, tmp_path, line):
     )
 
 
+@pytest.mark.long
 def test_any_lines_in_any_order_are(signers, tmp_path):
     chance = random.Random(5)
     lines = [*(one.encode() for one in _LINES), *_RAW]

@@ -52,7 +52,7 @@ def dies_after(job, parts: int) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) in (0, 9)
 
 
-@pytest.mark.long(every=3)
+@pytest.mark.long(every=12)
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_killed_run_goes_on_where_it_was(make_job, source, tmp_path, whole, workers, seed):
@@ -97,6 +97,7 @@ def test_lines_are_named_by_their_numbers_in_the_file_after_going_on_too(make_jo
     assert [(one.source, one.line) for one in made.failures] == [(str(source), 121)]
 
 
+@pytest.mark.long(every=4)
 @pytest.mark.parametrize("before", [None, b"of an earlier run"])
 @pytest.mark.parametrize("lose", [os.remove, lambda output: output.write_bytes(b"")])
 def test_what_was_noted_but_is_gone_is_told(make_job, source, tmp_path, before, lose):
@@ -257,6 +258,7 @@ def test_a_run_that_waited_for_another_to_end_begins_with_a_folder_of_its_own(tm
     assert not os.listdir(tmp_path)
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_part_that_cannot_be_written_ends_the_run_which_goes_on_later(
     make_job, source, tmp_path, whole, monkeypatch, workers
@@ -281,7 +283,7 @@ def test_a_part_that_cannot_be_written_ends_the_run_which_goes_on_later(
     assert (tmp_path / "out.jsonl").read_bytes() == whole
 
 
-@pytest.mark.long(every=2)
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_workers_that_die_when_they_have_written_leave_nothing_of_it(
     make_job, source, tmp_path, whole, monkeypatch, seed

@@ -62,6 +62,7 @@ def file(varied, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long(every=3)
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_the_fingerprints_are_those_that_index_stores_in_order(make_job, file, varied, scheme, workers):
@@ -84,6 +85,7 @@ def test_the_line_of_a_document_stays_as_it_is_byte_for_byte(make_job, tmp_path)
         assert line.startswith(before[:-1] + b',"_dedup":{"scheme":')
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("form", ["gz", "utf-16", "cp1251", "bom", "csv", "folder"])
 def test_other_forms_of_input_give_the_same_fingerprints(make_job, tmp_path, scheme, form):
@@ -118,6 +120,7 @@ def test_other_forms_of_input_give_the_same_fingerprints(make_job, tmp_path, sch
     assert all(("_id" in one) == (form == "folder") for one in found)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small")
 def test_long_sources_are_signed_by_compiled_code_that_workers_share(make_job, file, monkeypatch):
     pytest.importorskip("numba")
@@ -210,6 +213,7 @@ def test_a_line_longer_than_may_be_is_refused_and_not_held(tmp_path):
     assert read.lines[1].raw == b""
 
 
+@pytest.mark.long(every=2)
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_a_crash_costs_the_documents_that_made_it(make_job, tmp_path, monkeypatch, form):

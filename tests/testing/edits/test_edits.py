@@ -52,6 +52,7 @@ def words(text):
     return [word.lower() for word in EditedPassage.of(text).words]
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize(("language", "kind"), ALL)
 def test_a_seed_makes_the_same_copy_and_another_seed_another(texts, language, kind):
     text = texts[language]
@@ -69,6 +70,7 @@ def test_no_share_is_no_edit(texts, language, kind):
     assert words(text) == words(texts[language])
 
 
+@pytest.mark.long(every=6)
 @pytest.mark.parametrize(("language", "kind"), EVERYWHERE)
 def test_a_larger_share_changes_more(texts, language, kind):
     counts = [edited(texts[language], kind, share, language).changed for share in (0.1, 0.3, 1.0)]
@@ -92,6 +94,7 @@ def test_the_similarity_of_the_words_follows_from_what_was_changed(texts, langua
     assert similarity(one, other) == pytest.approx(told[kind], abs=0.002)
 
 
+@pytest.mark.long(every=5)
 @pytest.mark.parametrize(("language", "kind"), [one for one in ALL if one[1] in SPELLING])
 def test_another_spelling_is_the_same_canonical_text(texts, canonicalizer, language, kind):
     text = texts[language]
