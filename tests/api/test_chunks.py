@@ -438,18 +438,13 @@ _UNWANTED = [
 
 
 def test_the_first_call_is_as_fast_as_others_once_it_is_warm():
-    """Pairs in doubt, numbers and names need tables; compiled code and engines are not needed."""
+    """Pairs in doubt, numbers and names need tables, of 50 ms and more; compiled code and engines are not needed."""
     chunks = [{"text": text} for name in PAIRS for text in PAIRS[name][:2]]
     chunks += [{"text": f"{text_of(11, 30)} {text_of(seed, 6)} {text_of(12, 30)}"} for seed in (13, 14)]
     texts = [text_of(1), text_of(1) + " more"]
     stored = [one.to_field() for one in Fingerprinter(make_scheme()).fingerprint(texts)]
     signed = [{"text": text, "_dedup": one} for text, one in zip(texts, stored, strict=True)]
     command = [sys.executable, "-c", _FIRST_CALL, json.dumps([chunks, signed, _UNWANTED])]
-    for _ in range(3):
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        times, loaded, unwanted = json.loads(told)
-        assert (loaded, unwanted) == ([], [])
-        # New words are looked up once. Tables take 50 ms and more. A busy machine slows one try down.
-        if times[0] < 1.5 * min(times) + 0.04:
-            return
-    pytest.fail(f"seconds of each call: {times}")
+    tries = [json.loads(subprocess.check_output(command, text=True)) for _ in range(3)]
+    assert [(loaded, unwanted) for _, loaded, unwanted in tries] == [([], [])] * 3
+    assert any(times[0] < 1.5 * min(times) + 0.04 for times, _, _ in tries), tries

@@ -87,7 +87,7 @@ class Covering:
 
 
 #: What reads whole corpora would take longer than all others together.
-_QUICK = "not corpus and not slow and not long"
+_QUICK = "not corpus and not slow"
 _PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "support.mutation.timed")
 
 
