@@ -438,7 +438,7 @@ _UNWANTED = [
 
 
 def test_the_first_call_is_as_fast_as_others_once_it_is_warm():
-    """Pairs in doubt, numbers and names need tables, of 50 ms and more; compiled code and engines are not needed."""
+    """Pairs in doubt, numbers and names need tables (50 ms); compiled code and engines are not needed."""
     chunks = [{"text": text} for name in PAIRS for text in PAIRS[name][:2]]
     chunks += [{"text": f"{text_of(11, 30)} {text_of(seed, 6)} {text_of(12, 30)}"} for seed in (13, 14)]
     texts = [text_of(1), text_of(1) + " more"]
