@@ -27,8 +27,6 @@ from shinglefold.grouping.gate.protocol.member import (
     guard_revocation,
 )
 
-#: How many more documents of a group are read than it may have: some may have left the group meanwhile.
-_SPARE = 20
 _ALL = 9_999
 #: If a group may have at most this many documents, they are read at once instead of counted first.
 _FEW = 50
@@ -108,15 +106,15 @@ def _demand(wanted: Sequence[tuple[Member, int]], claims: Mapping[int, Sequence[
 def _roomy(demand: Mapping[int, int], context: DecisionContext) -> Steps[set[int]]:
     """Return the groups with room for all joining members, even if every document that searches see exists.
 
-    A document that searches don't see yet has a claim, which is known until they see it. Groups that may have
-    few documents are read instead, and never returned here.
+    A document that searches don't see yet has a claim, which is known until they see it. Only the leader has
+    none, so one place is kept for it. Groups that may have few documents are read instead of counted.
     """
     limit = context.policy.most
     if limit <= _FEW:
         return set()
     groups = tuple(demand)
     sizes: list[int] = yield CountGroups(groups, limit)
-    return {group for group, size in zip(groups, sizes, strict=True) if size + demand[group] <= limit}
+    return {group for group, size in zip(groups, sizes, strict=True) if size + demand[group] < limit}
 
 
 def _read_groups(
@@ -128,19 +126,18 @@ def _read_groups(
         The documents, and the ids of stale ones of groups that they would fill.
     """
     limit = context.policy.most
-    found: list[Sequence[str]] = yield FindGroups(groups, limit + _SPARE)
-    held = yield from read_documents({id_ for ids in found for id_ in ids} | further)
-    stale = yield from _stale_members(held, demand, context)
-    sizes = Counter(context.gate_fields.group(held[id_].source) for id_ in held.keys() - stale)
-    undecided = tuple(
-        group
-        for group, ids in zip(groups, found, strict=True)
-        if len(ids) == limit + _SPARE and sizes[group] <= limit
-    )
-    if undecided:
-        found = yield FindGroups(undecided, _ALL)
-        held |= yield from read_documents(id_ for ids in found for id_ in ids)
+    held: dict[str, VersionedDocument] = {}
+    stale: set[str] = set()
+    # Some may have left the group since searches saw them, or be stale: where these matter, all are read.
+    for size in (limit + 1, _ALL):
+        found: list[Sequence[str]] = yield FindGroups(groups, size)
+        held |= yield from read_documents(further.union(*found) - held.keys())
         stale = yield from _stale_members(held, demand, context)
+        sizes = Counter(context.gate_fields.group(held[id_].source) for id_ in held.keys() - stale)
+        read = zip(groups, found, strict=True)
+        groups = tuple(group for group, ids in read if len(ids) == size and sizes[group] <= limit)
+        if not groups:
+            break
     return held, stale
 
 
