@@ -221,6 +221,16 @@ def test_matching_texts_found_no_two_groups(texts, crashes):
 
 
 @pytest.mark.parametrize(
+    "given", [(("d", "b"), ("d1", "a")), (("d0", "a"), ("d1", "c"))], ids=["added again", "adopted by two"]
+)
+def test_a_document_without_a_number_becomes_the_leader_of_one_group(given):
+    start = Store().put("documents", "d", 1, Source({"_dedup": {"digest": "b"}})).refreshed()
+    writers = [Newcomer(f"w{number}", (one,)) for number, one in enumerate(given)]
+    explorer = Explorer(writers, _TAG, _CHAIN, crashes=0, late=False, start=start)
+    assert explorer.walk(_check_tagged(explorer)) > 3
+
+
+@pytest.mark.parametrize(
     ("most", "crashes"), [(1, 0), (2, 0), pytest.param(2, 1, marks=pytest.mark.long), (3, 0)]
 )
 def test_a_capped_group_never_exceeds_its_limit(most, crashes):
