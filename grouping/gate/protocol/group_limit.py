@@ -179,7 +179,7 @@ class _GroupSizes:
             self._sizes[choice.group] += not own
             return choice
         assert choice.like is not None
-        return Refuse(choice.like, full=True)
+        return Refuse(choice.like)
 
 
 def place_in_group(member: Member, size: int, claims: Sequence[Intent], limit: int) -> Stay | bool:
