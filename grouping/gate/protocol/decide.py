@@ -291,7 +291,7 @@ def _further(member: Member, rest: list[str], context: DecisionContext) -> list[
     more are read, until one decides or all were read.
     """
     policy = context.policy
-    if member.kept is not None or not rest:
+    if member.kept is not None:
         return []
     if not (member.likes if policy.action == "refuse" else any(like.leads for like in member.likes)):
         return rest[: max(context.first_reads, 3 * (len(member.nominated) - len(rest)))]
