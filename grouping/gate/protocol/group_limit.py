@@ -95,12 +95,11 @@ def _claim(wanted: Sequence[tuple[Member, int]], context: DecisionContext) -> St
 
 def _demand(wanted: Sequence[tuple[Member, int]], claims: Mapping[int, Sequence[Intent]]) -> dict[int, int]:
     """Return how many places of each group may be taken beside those of documents with its number."""
-    demand = {group: len(claims[group]) + count for group, count in Counter(g for _, g in wanted).items()}
-    ungrouped = dict.fromkeys(demand, 0)
+    ungrouped = Counter[int]()
     for member, group in wanted:
-        count = sum(like.group is None for like in member.likes)
-        ungrouped[group] = max(ungrouped[group], count)
-    return {group: count + ungrouped[group] for group, count in demand.items()}
+        ungrouped[group] = max(ungrouped[group], sum(like.group is None for like in member.likes))
+    joining = Counter(group for _, group in wanted)
+    return {group: count + len(claims[group]) + ungrouped[group] for group, count in joining.items()}
 
 
 def _roomy(demand: Mapping[int, int], context: DecisionContext) -> Steps[set[int]]:
