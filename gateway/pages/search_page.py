@@ -90,9 +90,8 @@ class _Comparison:
         groups = dedup["groups_total"]
         # A full page of few groups may be all that is known of them.
         more = groups["relation"] != "eq" and dedup["stopped_by"] == "page_full"
-        total = self._after["hits"].get("total") or {"value": len(before), "relation": "gte"}
         return {
-            "hits": total,
+            "hits": self._after["hits"]["total"],
             "groups": groups,
             "folded": sum(one["folded"] for one in after),
             "mode": dedup["mode"],
@@ -112,13 +111,12 @@ class _Comparison:
 
     def _result(self, hit: Hit, place: int) -> dict[str, Any]:
         members = _members(hit)
-        folded = max(0, hit["inner_hits"]["duplicates"]["hits"]["total"]["value"] - 1)
         return {
             "place": place,
             "rank": self._ranks.get(identity(hit)),
             "document": self._document(hit),
             "snippet": snippet(hit, self._fields),
-            "folded": folded,
+            "folded": hit["inner_hits"]["duplicates"]["hits"]["total"]["value"] - 1,
             "members": [
                 self._member(hit, one, with_passages=at < _MEMBERS) for at, one in enumerate(members)
             ],

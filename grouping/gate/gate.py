@@ -209,7 +209,7 @@ class BaseGate:
         if like.similarity is not None:
             measured += f" by estimate, edit similarity {like.similarity:.2f} by text"
         why = f"it resembles {like.id!r} of {self.index!r} ({measured})"
-        if verdict.full:
+        if self.policy.action == "cap":
             why += f", whose group has {counted(self.policy.most, 'document')} already"
         return replace(verdict, reason=why)
 

@@ -50,6 +50,24 @@ def test_a_conflict_with_the_callers_own_guard_is_the_callers(site):
     assert json.loads(script.sent[0].body.splitlines()[0]) == action
 
 
+@pytest.mark.parametrize("in_bulk", [False, True])
+def test_an_update_sends_what_the_pipeline_makes_of_it(site, in_bulk):
+    steps = [{"lowercase": {"field": "body"}}, {"set": {"field": "state", "value": "new"}}]
+    steps += site.recipe.pipeline["processors"]
+
+    class Processed(Script):
+        def __call__(self, request):
+            if isinstance(request, Call) and request.method == "all_mappings":
+                return {"site": with_note(site, groups=None, pipeline={"processors": steps})}
+            return super().__call__(request)
+
+    script, body = Processed(site, *[200] * in_bulk), [{"update": {"_id": "1"}}, {"doc": {"body": "TEXT"}}]
+    intercept(site, script, "/site/_bulk" if in_bulk else "/site/_update/1", lines(*body[not in_bulk :]))
+    sent = json.loads(script.sent[0].body.splitlines()[-1])["doc"]
+    (expected,) = site.sign([{"title": "version 1", "body": "text"}])
+    assert sent == {"body": "text", "state": "new", "_dedup": expected["_dedup"]}
+
+
 def test_a_gate_decides_in_place_of_the_engine(site):
     asked = []
 

@@ -256,6 +256,8 @@ def test_faults_show_no_trace(tmp_path, caplog):
         opened.engine.refresh("bare")
         assert "shinglefold backfill bare" in send("/recipe")[2]
         assert "`" not in text
+        opened.engine.delete_index("bare")
+        assert send("/", {"q": "x"})[0] == 404
         opened.close()
         status, headers, text = send("/", {"q": "x"})
     assert status >= 500

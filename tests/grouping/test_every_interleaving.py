@@ -9,6 +9,7 @@ from support.gate.model import FORMS, Explorer, Newcomer, Relation, accepted, na
 from support.gate.store import Source, Store
 from support.servers.choose import in_full
 
+from shinglefold.grouping.gate.protocol import group_limit
 from shinglefold.grouping.gate.protocol.intents import WRITERS
 from shinglefold.grouping.gate.protocol.member import EXISTS
 from shinglefold.grouping.rules import Policy
@@ -225,6 +226,16 @@ def test_matching_texts_found_no_two_groups(texts, crashes):
 
 
 @pytest.mark.parametrize(
+    "given", [(("d", "b"), ("d1", "a")), (("d0", "a"), ("d1", "c"))], ids=["added again", "adopted by two"]
+)
+def test_a_document_without_a_number_becomes_the_leader_of_one_group(given):
+    start = Store().put("documents", "d", 1, Source({"_dedup": {"digest": "b"}})).refreshed()
+    writers = [Newcomer(f"w{number}", (one,)) for number, one in enumerate(given)]
+    explorer = Explorer(writers, _TAG, _CHAIN, crashes=0, late=False, start=start)
+    assert explorer.walk(_check_tagged(explorer)) > 3
+
+
+@pytest.mark.parametrize(
     ("most", "crashes"), [(1, 0), (2, 0), pytest.param(2, 1, marks=pytest.mark.long), (3, 0)]
 )
 def test_a_capped_group_never_exceeds_its_limit(most, crashes):
@@ -237,4 +248,16 @@ def test_a_capped_group_never_exceeds_its_limit(most, crashes):
         late=False,
         switches=max(0, _SWITCHES - 1 - crashes),
     )
+    assert explorer.walk(_check_capped(explorer)) > 5
+
+
+@pytest.mark.parametrize("few", [0, 50], ids=["counted", "read"])
+@pytest.mark.parametrize("stored", [0, 1])
+@pytest.mark.parametrize("crashes", [0, pytest.param(1, marks=pytest.mark.long)])
+def test_one_of_two_writers_takes_the_last_place_of_a_group(monkeypatch, few, stored, crashes):
+    monkeypatch.setattr(group_limit, "_FEW", few)
+    leader = Source({"_dedup": {"digest": "a", "group": 970, "leader": True}})
+    start = Store().put("documents", "d", 1, leader).refreshed() if stored else Store()
+    writers = _writers(["a"] * (2 - stored), ["a"])
+    explorer = Explorer(writers, Policy("cap", most=2), Relation(), crashes, late=False, start=start)
     assert explorer.walk(_check_capped(explorer)) > 5

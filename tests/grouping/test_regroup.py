@@ -218,17 +218,20 @@ def test_a_run_interrupted_twice_writes_nothing_twice(engine, index, tmp_path: P
     assert (summary.settled, summary.counts.already) == (True, 0)
 
 
-def test_a_plan_that_the_checkpoint_does_not_name_is_left_alone(engine, index, tmp_path: Path):
+@pytest.mark.parametrize("there", [True, False], ids=["an old checkpoint", "no checkpoint"])
+def test_a_plan_that_no_checkpoint_names_is_left_alone(engine, index, tmp_path: Path, there):
     path = tmp_path / "kept.json"
     options = RegroupOptions(checkpoint=path)
     regroup(engine, index, options, report=interrupt)
     # As when the process dies between a new plan and the checkpoint that names it.
     kept = json.loads(path.read_text())
     path.write_text(json.dumps({**kept, "state": {**kept["state"], "done": 0}}))
+    if not there:
+        path.unlink()
     plan = path.with_name("kept.json.plan")
     plan.write_text(plan.read_text().replace('"passes": 1', '"passes": 2', 1))
     summary = regroup(engine, index, options)
-    assert (summary.resumed, summary.settled, summary.counts.already) == (True, True, 0)
+    assert (summary.resumed, summary.settled, summary.counts.already) == (there, True, 0)
 
 
 class Moved(Changed):

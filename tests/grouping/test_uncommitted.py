@@ -61,6 +61,7 @@ def test_a_changed_document_frees_the_place_of_its_old_text(held, pipeline, text
 
 
 def test_uncommitted_groups_are_joined_and_get_new_leaders(held, pipeline, text):
+    before = {*threading.enumerate()}
     with _gate(held, pipeline, "tag") as gate:
         first = gate.add({"id": "first", "body": text("a")})
         second = gate.add({"id": "second", "body": text("a", 1)})
@@ -70,6 +71,9 @@ def test_uncommitted_groups_are_joined_and_get_new_leaders(held, pipeline, text)
         assert third.group == first.group
         assert held.get("texts", "second")["_source"]["_dedup"]["leader"] is True
         assert _seen(held) == set()
+    # A closed gate has made them visible, and its thread has ended.
+    assert _seen(held) == {"second", "third"}
+    assert {one.name for one in {*threading.enumerate()} - before}.isdisjoint({"shinglefold-gate"})
 
 
 @pytest.mark.long(every=2)

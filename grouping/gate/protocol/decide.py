@@ -291,7 +291,7 @@ def _further(member: Member, rest: list[str], context: DecisionContext) -> list[
     more are read, until one decides or all were read.
     """
     policy = context.policy
-    if member.kept is not None or not rest:
+    if member.kept is not None:
         return []
     if not (member.likes if policy.action == "refuse" else any(like.leads for like in member.likes)):
         return rest[: max(context.first_reads, 3 * (len(member.nominated) - len(rest)))]
@@ -323,10 +323,9 @@ class Stay(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The member resembles a stored document; ``full``: the group of that document is full."""
+    """The member resembles a stored document; under ``cap`` the group of that is full."""
 
     like: SimilarDocument
-    full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,8 +405,12 @@ def _adopt(member: Member, choice: Adopt, context: DecisionContext) -> Steps[Cho
     groups = dict.fromkeys(like.group for like in choice.likes if like.group is not None)
     for group in groups:
         (found,) = yield FindGroups((group,), 10, leaders=True)
+        held = yield from read_documents(found)
         # A document that is being changed does not lead its old group any more.
-        held = yield from read_documents(set(found) - {member.id})
+        own = held.pop(member.id, None)
+        if own is not None and own.guard != member.guard:
+            # Another writer has made it a leader meanwhile.
+            return Stay.WITHDRAW
         sources, fields = [one.source for one in held.values()], context.gate_fields
         if any(fields.leads(one) and fields.group(one) == group for one in sources):
             continue

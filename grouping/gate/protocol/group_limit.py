@@ -27,8 +27,6 @@ from shinglefold.grouping.gate.protocol.member import (
     guard_revocation,
 )
 
-#: How many more documents of a group are read than it may have: some may have left the group meanwhile.
-_SPARE = 20
 _ALL = 9_999
 #: If a group may have at most this many documents, they are read at once instead of counted first.
 _FEW = 50
@@ -97,26 +95,25 @@ def _claim(wanted: Sequence[tuple[Member, int]], context: DecisionContext) -> St
 
 def _demand(wanted: Sequence[tuple[Member, int]], claims: Mapping[int, Sequence[Intent]]) -> dict[int, int]:
     """Return how many places of each group may be taken beside those of documents with its number."""
-    demand = {group: len(claims[group]) + count for group, count in Counter(g for _, g in wanted).items()}
-    ungrouped = dict.fromkeys(demand, 0)
+    ungrouped = Counter[int]()
     for member, group in wanted:
-        count = sum(like.group is None for like in member.likes)
-        ungrouped[group] = max(ungrouped[group], count)
-    return {group: count + ungrouped[group] for group, count in demand.items()}
+        ungrouped[group] = max(ungrouped[group], sum(like.group is None for like in member.likes))
+    joining = Counter(group for _, group in wanted)
+    return {group: count + len(claims[group]) + ungrouped[group] for group, count in joining.items()}
 
 
 def _roomy(demand: Mapping[int, int], context: DecisionContext) -> Steps[set[int]]:
     """Return the groups with room for all joining members, even if every document that searches see exists.
 
-    A document that searches don't see yet has a claim, which is known until they see it. Groups that may have
-    few documents are read instead, and never returned here.
+    A document that searches don't see yet has a claim, which is known until they see it. Only the leader has
+    none, so one place is kept for it. Groups that may have few documents are read instead of counted.
     """
     limit = context.policy.most
     if limit <= _FEW:
         return set()
     groups = tuple(demand)
     sizes: list[int] = yield CountGroups(groups, limit)
-    return {group for group, size in zip(groups, sizes, strict=True) if size + demand[group] <= limit}
+    return {group for group, size in zip(groups, sizes, strict=True) if size + demand[group] < limit}
 
 
 def _read_groups(
@@ -128,19 +125,18 @@ def _read_groups(
         The documents, and the ids of stale ones of groups that they would fill.
     """
     limit = context.policy.most
-    found: list[Sequence[str]] = yield FindGroups(groups, limit + _SPARE)
-    held = yield from read_documents({id_ for ids in found for id_ in ids} | further)
-    stale = yield from _stale_members(held, demand, context)
-    sizes = Counter(context.gate_fields.group(held[id_].source) for id_ in held.keys() - stale)
-    undecided = tuple(
-        group
-        for group, ids in zip(groups, found, strict=True)
-        if len(ids) == limit + _SPARE and sizes[group] <= limit
-    )
-    if undecided:
-        found = yield FindGroups(undecided, _ALL)
-        held |= yield from read_documents(id_ for ids in found for id_ in ids)
+    held: dict[str, VersionedDocument] = {}
+    stale: set[str] = set()
+    # Some may have left the group since searches saw them, or be stale: where these matter, all are read.
+    for size in (limit + 1, _ALL):
+        found: list[Sequence[str]] = yield FindGroups(groups, size)
+        held |= yield from read_documents(further.union(*found) - held.keys())
         stale = yield from _stale_members(held, demand, context)
+        sizes = Counter(context.gate_fields.group(held[id_].source) for id_ in held.keys() - stale)
+        read = zip(groups, found, strict=True)
+        groups = tuple(group for group, ids in read if len(ids) == size and sizes[group] <= limit)
+        if not groups:
+            break
     return held, stale
 
 
@@ -182,7 +178,7 @@ class _GroupSizes:
             self._sizes[choice.group] += not own
             return choice
         assert choice.like is not None
-        return Refuse(choice.like, full=True)
+        return Refuse(choice.like)
 
 
 def place_in_group(member: Member, size: int, claims: Sequence[Intent], limit: int) -> Stay | bool:

@@ -71,7 +71,6 @@ class Verdict:
     Attributes:
         group: the number of its group, or of the group that is full.
         leads: whether it founded the group.
-        full: whether it was refused because the group is full.
         replaced: whether it replaced a document with its id.
         stale: stored documents that it resembles, or of the group that it would join, whose fingerprint is
             of another text than they have by now. They decide nothing, and take no place.
@@ -82,7 +81,6 @@ class Verdict:
     group: int | None = None
     leads: bool = False
     like: SimilarDocument | None = None
-    full: bool = False
     reason: str = ""
     replaced: bool = False
     stale: frozenset[str] = frozenset()

@@ -334,9 +334,9 @@ def commit(members: Sequence[Member], inside: list[Member], context: DecisionCon
                     outside = any(one.verdict is None and one.guard is None for one in earlier)
                     if choice is Stay.WITHDRAW or slow or outside:
                         leaving.append((member, None))
-                case Refuse(like, full):
+                case Refuse(like):
                     stale = frozenset(member.stale)
-                    refused = Verdict("refused", member.id, like.group, like=like, full=full, stale=stale)
+                    refused = Verdict("refused", member.id, like.group, like=like, stale=stale)
                     leaving.append((member, refused))
                 case JoinGroup():
                     accepted.append((member, choice.group, False))

@@ -77,6 +77,12 @@ def test_a_text_that_holds_another_is_refused_whichever_comes_first(engine, inde
         engine.refresh(index)
 
 
+def test_a_batch_that_founds_a_group_takes_no_place_too_many(engine, index, pipeline):
+    with Gate(engine, index, Policy("cap", most=51), pipeline=pipeline) as gate:
+        told = gate.add_all([{"id": f"{at}", "body": _text("a", at % 9)} for at in range(52)])
+    assert [one.status for one in told] == ["accepted"] * 51 + ["refused"]
+
+
 @pytest.mark.parametrize(
     ("scope", "one", "other"),
     [("new", "true", True), ("from", "0:0:0:0:0:0:0:1", "::1"), ("host", True, "true")],
