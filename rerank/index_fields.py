@@ -1,5 +1,6 @@
 """The fields and the recipe that the mappings of an index have, and checks of what requests name of them."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any
@@ -22,10 +23,15 @@ from shinglefold.rerank.hits import Hit, language_code, stored_value
 from shinglefold.rerank.representatives import load_policies
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions
 
+#: What sorts take for a field; hits have no values of them.
+_POSITIONS = ("_score", "_doc", "_shard_doc")
 #: Fields of every document that no mapping names.
-_METADATA = ("_id", "_index", "_score", "_seq_no", "_doc", "_shard_doc", "_routing", "_version", "_ignored")
+_METADATA = ("_id", "_index", "_seq_no", "_routing", "_version", "_ignored", *_POSITIONS)
+_FLATTENED = ("flattened", "flat_object")
 #: Objects whose keys no mapping names.
-_FLAT = ("flattened", "flat_object", "object")
+_FLAT = (*_FLATTENED, "object")
+_NESTED = "a field of nested documents"
+_UNMAPPED_FIELD = "not mapped"
 _UNMAPPED = ("false", "runtime")
 #: Queries of the shape {QUERY: {FIELD: …}}.
 _BY_FIELD = frozenset(
@@ -122,15 +128,33 @@ def knows(mappings: Mapping[str, Any], name: str) -> bool:
     return True
 
 
-def check_scopes(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterable[str]) -> None:
-    """Refuse scopes in nested documents: hits don't return their values, so nothing would fold."""
+def check_values(mappings: Iterable[Mappings], index: str, names: Iterable[str]) -> None:
+    """Refuse fields whose values hits do not return: no hit would fold by them, or be preferred."""
     several = list(mappings)
     for name in names:
-        if any(is_nested(one, name) for one in several):
+        reasons = [_valueless(one, name) for one in several]
+        if _NESTED in reasons or (reasons and all(reasons)):
+            why = _NESTED if _NESTED in reasons else min(reasons, key=lambda one: one == _UNMAPPED_FIELD)
             raise ConfigError(
-                f"index {index!r}: the scope {name!r} is a field of nested documents, whose values hits "
-                "do not return; name a field outside of them"
+                f"index {index!r}: {name!r} is {why}, so hits do not return its values; name a keyword, a "
+                "number or a date for the scope or policy"
             )
+
+
+def _valueless(mappings: Mappings, name: str) -> str:
+    """Return why hits of an index return no values of a field; "" if they return them."""
+    if name in _METADATA or name in (mappings.get("runtime") or {}):
+        return "no stored field" if name in _POSITIONS else ""
+    if is_nested(mappings, name):
+        return _NESTED
+    found = definition_of(mappings, name)
+    if found is not None:
+        return "an object" if found[1].get("type", "object") == "object" else ""
+    # Servers return the values of the keys of a flattened object.
+    above = (definition_of(mappings, name[: at.start()]) for at in re.finditer(r"\.", name))
+    if any(one is not None and one[1].get("type") in _FLATTENED for one in above):
+        return ""
+    return "a pattern" if "*" in name else _UNMAPPED_FIELD
 
 
 def check_dates(mappings: Mapping[str, Mappings], index: str, names: Iterable[str]) -> None:

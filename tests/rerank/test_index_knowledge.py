@@ -19,7 +19,7 @@ from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
 from shinglefold.rerank.index_fields import (
     check_dates,
     check_fields,
-    check_scopes,
+    check_values,
     index_names,
     keyword_fields,
     knows,
@@ -95,12 +95,46 @@ def test_all_options_that_name_fields_are_looked_at():
     assert named_fields(options) == ["host", "date", "published", "url", "title", "body"]
 
 
-def test_a_scope_of_nested_documents_is_refused_as_nothing_would_fold():
+def test_fields_whose_values_hits_do_not_return_are_refused():
     parts = {"type": "nested", "properties": {"name": {"type": "keyword"}}}
     mappings = {"properties": {"page": {"properties": {"parts": parts}}, "parts": {"properties": {}}}}
-    check_scopes([MAPPINGS, mappings], "pages", ["host", "meta.author", "parts.name", "page.other"])
-    with pytest.raises(ConfigError, match=r"'page\.parts\.name' is a field of nested documents"):
-        check_scopes([MAPPINGS, mappings], "pages", ["host", "page.parts.name"])
+    check_values(
+        [MAPPINGS, mappings], "pages", ["host", "title.keyword", "day", "_id", "_index", "labels.any"]
+    )
+    for name, reason in {
+        "page.parts.name": "a field of nested documents",
+        "page": "an object",
+        "parts.name": "not mapped",
+        "ho*": "a pattern",
+        "_score": "no stored field",
+    }.items():
+        with pytest.raises(ConfigError, match=f"'{re.escape(name)}' is {reason}, so hits do not return"):
+            check_values([MAPPINGS, mappings], "pages", ["host", name])
+
+
+def _mapped(call):
+    parts = {"type": "nested", "properties": {"name": {"type": "keyword"}, "price": {"type": "long"}}}
+    return {call.arguments[0]: {**READABLE, "properties": {**READABLE["properties"], "parts": parts}}}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"scope": "parts.name"},
+        {"representative": "prefer:parts.name=a"},
+        {"representative": ["longest", "newest:parts.price"]},
+        {"representative": "oldest:parts.price"},
+        {"representative": "shortest_url:parts.name"},
+        {"representative": "https_first:parts.name"},
+        {"representative": "prefer:parts*=a"},
+        {"scope": "_dedup"},
+        {"scope": "_dedup.*"},
+    ],
+)
+def test_scopes_and_policies_without_values_are_refused(options):
+    knowledge = IndexKnowledge(SCHEME, None, None)
+    with pytest.raises(ConfigError, match="hits do not return its values"):
+        run(knowledge.facts("news", FoldOptions.parse(options)), _mapped)
 
 
 READABLE = recipe_mappings(replace(default_recipe(SCHEME), fields=("headline",)))

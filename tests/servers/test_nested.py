@@ -1,4 +1,4 @@
-"""Documents with others nested in them: each is folded once, and what only those have is no scope."""
+"""Documents with others nested in them: each is folded once; scopes and policies can't read the others."""
 
 import pytest
 from support.maintenance import mapped, pages
@@ -10,7 +10,9 @@ from shinglefold.rerank import FoldedSearch, FoldOptions
 NESTED = {"type": "nested", "properties": {"name": {"type": "keyword"}}}
 
 
-def test_documents_with_nested_ones_fold_and_no_scope_is_of_these(engine, new_index, scheme, pipeline):
+def test_documents_with_nested_ones_fold_and_what_these_have_decides_nothing(
+    engine, new_index, scheme, pipeline
+):
     index = new_index(mapped(scheme, parts=NESTED), {"number_of_shards": 1, "number_of_replicas": 0})
     given = [{**page, "parts": [{"name": "a"}, {"name": page["id"]}]} for page in pages(8)]
     twice = [*given, *({**page, "id": f"{page['id']}-again"} for page in given)]
@@ -21,9 +23,9 @@ def test_documents_with_nested_ones_fold_and_no_scope_is_of_these(engine, new_in
         answer = search.search(index, {"query": query, "size": 3})
         ids = [hit["_source"]["id"].removesuffix("-again") for hit in answer["hits"]["hits"]]
         assert (ids, answer["dedup"]["folded"]) == ([page["id"]], 1)
-    scoped = {"query": {"match_all": {}}, "ext": {"dedup": {"scope": ["parts.name"]}}}
-    with pytest.raises(ConfigError, match=r"'parts\.name' is a field of nested documents"):
-        search.search(index, scoped)
+    for option in ({"scope": ["parts.name"]}, {"representative": "prefer:parts.name=a"}):
+        with pytest.raises(ConfigError, match=r"'parts\.name' is a field of nested documents"):
+            search.search(index, {"query": {"match_all": {}}, "ext": {"dedup": option}})
 
 
 ALL = {"match_all": {}}
