@@ -30,6 +30,7 @@ from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import FingerprintCounts, Hit
 from shinglefold.rerank.index_fields import (
+    TEXT_TYPES,
     Mappings,
     SchemeOf,
     check_dates,
@@ -62,8 +63,6 @@ _SECONDS_BETWEEN_WARNINGS = 60.0
 _MOST_KNOWN = 1000
 #: A use of a field, and its name: ``field``, ``values``, ``date``; or ``sort`` and the whole key.
 Use = tuple[str, str]
-#: Types of running text: their values can't be read with a window of hits.
-_TEXTS = ("text", "match_only_text", "annotated_text", "search_as_you_type")
 
 
 class Unfoldable(Exception):
@@ -388,9 +387,9 @@ def _check_use(found: Mapping[str, Mappings], index: str, use: Use) -> None:
     if kind == "field":
         check_fields(found.values(), index, [name], "ext.dedup")
     elif kind == "values":
-        check_values(found.values(), index, [name])
+        check_values(found, [name])
     else:
-        check_dates(found, index, [name])
+        check_dates(found, [name])
 
 
 def _still_fits(found: Mapping[str, Mappings], index: str, use: Use) -> bool:
@@ -423,7 +422,7 @@ def _check_readable(mappings: Mappings, index: str, field: str) -> None:
     """Refuse an index whose fingerprints a window can't read: hits of others would be lost with it."""
     for part in ("digest", "signature"):
         mapped = mapped_at(mappings, f"{field}.{part}") or {}
-        how = f"as {mapped['type']}" if mapped.get("type") in _TEXTS else ""
+        how = f"as {mapped['type']}" if mapped.get("type") in TEXT_TYPES else ""
         if mapped.get("doc_values") is False:
             how = "without doc values"
         if how:

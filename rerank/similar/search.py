@@ -104,8 +104,8 @@ class SimilarSteps(Generic[Driven]):
         if scopes and recipe.mappings:
             try:
                 check_fields(recipe.mappings.values(), index, scopes, "scope")
-                check_values(recipe.mappings.values(), index, scopes)
-                check_dates(recipe.mappings, index, near)
+                check_values(recipe.mappings, scopes)
+                check_dates(recipe.mappings, near)
             except ConfigError:
                 if renew:
                     raise
