@@ -1,5 +1,6 @@
 """The fields and the recipe that the mappings of an index have, and checks of what requests name of them."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any
@@ -22,11 +23,19 @@ from shinglefold.rerank.hits import Hit, language_code, stored_value
 from shinglefold.rerank.representatives import load_policies
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions
 
+#: What sorts take for a field; hits have no values of them.
+_POSITIONS = ("_score", "_doc", "_shard_doc")
 #: Fields of every document that no mapping names.
-_METADATA = ("_id", "_index", "_score", "_seq_no", "_doc", "_shard_doc", "_routing", "_version", "_ignored")
+_METADATA = ("_id", "_index", "_seq_no", "_routing", "_version", "_ignored", *_POSITIONS)
+_FLATTENED = ("flattened", "flat_object")
 #: Objects whose keys no mapping names.
-_FLAT = ("flattened", "flat_object", "object")
+_FLAT = (*_FLATTENED, "object")
 _UNMAPPED = ("false", "runtime")
+#: Types of running text: their values can't be read with a window of hits.
+TEXT_TYPES = ("text", "match_only_text", "annotated_text", "search_as_you_type")
+_NO_DOC_VALUES = (*TEXT_TYPES, "completion", "flat_object", "percolator", "rank_feature", "rank_features")
+#: Why an index has no values of a field that another may have.
+_ABSENT = ("an object", "not mapped")
 #: Queries of the shape {QUERY: {FIELD: …}}.
 _BY_FIELD = frozenset(
     {
@@ -122,18 +131,64 @@ def knows(mappings: Mapping[str, Any], name: str) -> bool:
     return True
 
 
-def check_scopes(mappings: Iterable[Mapping[str, Any]], index: str, names: Iterable[str]) -> None:
-    """Refuse scopes in nested documents: hits don't return their values, so nothing would fold."""
-    several = list(mappings)
+def check_values(mappings: Mapping[str, Mappings], names: Iterable[str]) -> None:
+    """Refuse fields whose values hits do not return: no hit would fold by them, or be preferred.
+
+    One index of several may lack a field, or have an object instead; none may have it without doc values.
+
+    Args:
+        mappings: those of each index, by its name.
+    """
     for name in names:
-        if any(is_nested(one, name) for one in several):
+        reasons = [(own, why) for own, one in sorted(mappings.items()) if (why := _valueless(one, name))]
+        wrong = [one for one in reasons if one[1] not in _ABSENT]
+        if wrong or (reasons and len(reasons) == len(mappings)):
+            own, why = (wrong or reasons)[0]
+            path, found = (why.startswith("mapped") and definition_of(mappings[own], name)) or ("", {})
+            better = [sub for sub, one in (found.get("fields") or {}).items() if one.get("type") == "keyword"]
             raise ConfigError(
-                f"index {index!r}: the scope {name!r} is a field of nested documents, whose values hits "
-                "do not return; name a field outside of them"
+                f"index {own!r}: {name!r} is {why}, so hits do not return its values; name "
+                + (repr(f"{path}.{min(better)}") if better else "a keyword, a number or a date")
+                + " for the scope or policy"
             )
 
 
-def check_dates(mappings: Mapping[str, Mappings], index: str, names: Iterable[str]) -> None:
+def _valueless(mappings: Mappings, name: str) -> str:
+    """Return why hits of an index return no values of a field; "" if they do, or may do later."""
+    if name in _METADATA or name in (mappings.get("runtime") or {}):
+        return "no stored field" if name in _POSITIONS else ""
+    if "*" in name:
+        return "a pattern"
+    if is_nested(mappings, name):
+        return "a field of nested documents"
+    found = definition_of(mappings, name)
+    if found is not None:
+        return "an object" if found[1].get("type", "object") == "object" else _without_doc_values(found[1])
+    # Servers return the values of the keys of a flattened object.
+    above = (definition_of(mappings, name[: at.start()]) for at in re.finditer(r"\.", name))
+    if any(one is not None and one[1].get("type") in _FLATTENED for one in above):
+        return ""
+    return "" if _may_come(mappings, name) else "not mapped"
+
+
+def _without_doc_values(definition: Mappings) -> str:
+    """Return how a field is mapped, if without doc values; else ""."""
+    kind = definition.get("type")
+    if kind in _NO_DOC_VALUES and definition.get("fielddata") is not True:
+        return f"mapped as {kind}"
+    return "mapped without doc values" if definition.get("doc_values", kind != "binary") is False else ""
+
+
+def _may_come(mappings: Mappings, name: str) -> bool:
+    """Return whether documents may bring a field that is not mapped yet."""
+    node, dynamic = mappings, "true"
+    for part in name.split("."):
+        dynamic = "false" if node.get("enabled") is False else str(node.get("dynamic", dynamic)).lower()
+        node = (node.get("properties") or {}).get(part) or {}
+    return dynamic not in ("false", "strict")
+
+
+def check_dates(mappings: Mapping[str, Mappings], names: Iterable[str]) -> None:
     """Refuse fields whose values can't be read as dates: every hit would count as one without a date.
 
     Those are of a type that has no dates; or dates with a format in one index and no dates in another, whose
@@ -143,12 +198,13 @@ def check_dates(mappings: Mapping[str, Mappings], index: str, names: Iterable[st
         mappings: those of each index, by its name.
     """
     for name in names:
-        found = (_own_definition(one, name) for one in mappings.values())
-        kinds = (str(one.get("type", "object")) for one in found if one is not None)
-        wrong = next((kind for kind in kinds if kind not in _WITH_DATES), "")
-        if wrong:
+        for own, one in sorted(mappings.items()):
+            found = _own_definition(one, name)
+            kind = "keyword" if found is None else str(found.get("type", "object"))
+            if kind in _WITH_DATES:
+                continue
             raise ConfigError(
-                f"index {index!r}: {name!r} is of type {wrong}, which has no dates; name a date, a number of "
+                f"index {own!r}: {name!r} is of type {kind}, which has no dates; name a date, a number of "
                 "milliseconds, or a keyword with dates in ISO 8601"
             )
         dates = [own for own, one in mappings.items() if _is_unreadable_date(one, name)]

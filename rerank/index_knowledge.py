@@ -30,12 +30,13 @@ from shinglefold.rerank.engine_calls import Call, Steps
 from shinglefold.rerank.fold.matcher import Matcher
 from shinglefold.rerank.hits import FingerprintCounts, Hit
 from shinglefold.rerank.index_fields import (
+    TEXT_TYPES,
     Mappings,
     SchemeOf,
     check_dates,
     check_fields,
     check_recipe,
-    check_scopes,
+    check_values,
     definition_of,
     index_names,
     is_nested,
@@ -48,7 +49,7 @@ from shinglefold.rerank.index_fields import (
     text_fields_of,
     unreadable_dates,
 )
-from shinglefold.rerank.representatives import load_policies
+from shinglefold.rerank.representatives import BUILT_IN, load_policies
 from shinglefold.rerank.request.arguments import key_name, skips_exactly, sort_keys
 from shinglefold.rerank.request.fold_options import BY_DATE, FoldOptions
 from shinglefold.runtime.recent import RecentlyUsed
@@ -60,10 +61,8 @@ _FRESH_SECONDS = 0.2
 _SECONDS_BETWEEN_WARNINGS = 60.0
 #: The most fields, indices and schemes that are known of a name.
 _MOST_KNOWN = 1000
-#: A use of a field, and its name: ``field``, ``scope``, ``date``; or ``sort`` and the whole key.
+#: A use of a field, and its name: ``field``, ``values``, ``date``; or ``sort`` and the whole key.
 Use = tuple[str, str]
-#: Types of running text: their values can't be read with a window of hits.
-_TEXTS = ("text", "match_only_text", "annotated_text", "search_as_you_type")
 
 
 class Unfoldable(Exception):
@@ -366,11 +365,18 @@ def _signing(mappings: Mappings) -> Mappings:
 
 
 def _uses(options: FoldOptions) -> set[Use]:
-    """Return the fields that options name; those of scopes, and those read as dates, once more as such."""
+    """Return the fields that options name; those whose values, or dates, are read once more as such."""
+    # A plugin may read fields by a pattern.
+    policies = (
+        name
+        for one in options.representative
+        for name in load_policies([one])[0].fields
+        if one.name in BUILT_IN or "*" not in name
+    )
     each = (
         ("field", named_fields(options)),
         ("date", options.date_fields),
-        ("scope", [scope.field for scope in options.scope]),
+        ("values", [*(scope.field for scope in options.scope), *policies]),
     )
     return {(use, name) for use, names in each for name in names}
 
@@ -380,10 +386,10 @@ def _check_use(found: Mapping[str, Mappings], index: str, use: Use) -> None:
     kind, name = use
     if kind == "field":
         check_fields(found.values(), index, [name], "ext.dedup")
-    elif kind == "scope":
-        check_scopes(found.values(), index, [name])
+    elif kind == "values":
+        check_values(found, [name])
     else:
-        check_dates(found, index, [name])
+        check_dates(found, [name])
 
 
 def _still_fits(found: Mapping[str, Mappings], index: str, use: Use) -> bool:
@@ -416,7 +422,7 @@ def _check_readable(mappings: Mappings, index: str, field: str) -> None:
     """Refuse an index whose fingerprints a window can't read: hits of others would be lost with it."""
     for part in ("digest", "signature"):
         mapped = mapped_at(mappings, f"{field}.{part}") or {}
-        how = f"as {mapped['type']}" if mapped.get("type") in _TEXTS else ""
+        how = f"as {mapped['type']}" if mapped.get("type") in TEXT_TYPES else ""
         if mapped.get("doc_values") is False:
             how = "without doc values"
         if how:

@@ -55,9 +55,9 @@ def choose(policies: Sequence[RepresentativePolicy], candidates: Sequence[Candid
 
 
 def _factory(name: str) -> Callable[[Preference], RepresentativePolicy]:
-    if name in _BUILT_IN:
-        return _BUILT_IN[name]
-    make = load_plugin(REPRESENTATIVES, "representative policy", name, _BUILT_IN)
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    make = load_plugin(REPRESENTATIVES, "representative policy", name, BUILT_IN)
     return lambda preference: _plugin_policy(name, make, preference)
 
 
@@ -140,7 +140,7 @@ def _field(preference: Preference) -> str:
     return preference.field
 
 
-_BUILT_IN: Mapping[str, Callable[[Preference], RepresentativePolicy]] = MappingProxyType(
+BUILT_IN: Mapping[str, Callable[[Preference], RepresentativePolicy]] = MappingProxyType(
     {
         "rank": lambda _: RepresentativePolicy(lambda one: one.rank),
         "newest": partial(_by_date, sign=-1),

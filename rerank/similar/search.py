@@ -16,7 +16,7 @@ from shinglefold.rerank.index_fields import (
     SchemeOf,
     check_dates,
     check_fields,
-    check_scopes,
+    check_values,
     unreadable_dates,
 )
 from shinglefold.rerank.index_recipes import IndexRecipes
@@ -104,8 +104,8 @@ class SimilarSteps(Generic[Driven]):
         if scopes and recipe.mappings:
             try:
                 check_fields(recipe.mappings.values(), index, scopes, "scope")
-                check_scopes(recipe.mappings.values(), index, scopes)
-                check_dates(recipe.mappings, index, near)
+                check_values(recipe.mappings, scopes)
+                check_dates(recipe.mappings, near)
             except ConfigError:
                 if renew:
                     raise

@@ -56,7 +56,7 @@ def test_the_request_of_the_page_of_folding_is_understood():
 
 
 def test_it_tells_every_policy():
-    assert rows("Which hit a group shows").keys() == policies._BUILT_IN.keys()
+    assert rows("Which hit a group shows").keys() == policies.BUILT_IN.keys()
 
 
 @pytest.mark.parametrize("more", [{"explain": True, "cursor": True, "verify": "text"}])

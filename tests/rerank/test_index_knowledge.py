@@ -16,91 +16,37 @@ from shinglefold.errors import ConfigError, InputError, PermissionDenied, Recipe
 from shinglefold.ingest import Pipeline, default_definition, index_documents
 from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions, Scope
-from shinglefold.rerank.index_fields import (
-    check_dates,
-    check_fields,
-    check_scopes,
-    index_names,
-    keyword_fields,
-    knows,
-    named_fields,
-    recipes_changed,
-)
+from shinglefold.rerank.index_fields import index_names, recipes_changed
 from shinglefold.rerank.index_knowledge import IndexKnowledge
 from shinglefold.rerank.index_recipes import IndexRecipes
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
 from shinglefold.runtime.recent import RecentlyUsed
 from shinglefold.runtime.sans_io import run
 
-MAPPINGS = {
-    "runtime": {"day": {"type": "keyword"}},
-    "properties": {
-        "title": {"type": "text", "fields": {"keyword": {"type": "keyword"}}},
-        "host": {"type": "keyword"},
-        "meta": {"properties": {"author": {"type": "keyword"}}},
-        "labels": {"type": "flattened"},
-        "raw": {"type": "object", "enabled": False},
-        "loose": {"dynamic": "false", "properties": {"a": {"type": "keyword"}}},
-    },
-}
+
+def _mapped(call):
+    parts = {"type": "nested", "properties": {"name": {"type": "keyword"}, "price": {"type": "long"}}}
+    return {call.arguments[0]: {**READABLE, "properties": {**READABLE["properties"], "parts": parts}}}
 
 
 @pytest.mark.parametrize(
-    "name",
+    "options",
     [
-        "host",
-        "title",
-        "title.keyword",
-        "meta",
-        "meta.author",
-        "meta.*",
-        "labels.x",
-        "raw.any.x",
-        "loose.b",
-        "day",
-        "_id",
+        {"scope": "parts.name"},
+        {"representative": "prefer:parts.name=a"},
+        {"representative": ["longest", "newest:parts.price"]},
+        {"representative": "oldest:parts.price"},
+        {"representative": "shortest_url:parts.name"},
+        {"representative": "https_first:parts.name"},
+        {"representative": "prefer:parts*=a"},
+        {"scope": "_dedup"},
+        {"scope": "_dedup.*"},
     ],
 )
-def test_what_a_document_may_have_is_known(name):
-    assert knows(MAPPINGS, name)
-
-
-@pytest.mark.parametrize("name", ["hots", "title.keywrd", "meta.autor", "host.keyword"])
-def test_what_none_can_have_is_not(name):
-    assert not knows(MAPPINGS, name)
-
-
-def test_where_new_fields_are_stored_unmapped_any_name_is_taken():
-    assert knows({"dynamic": "false", "properties": {}}, "anything")
-    assert not knows({"dynamic": "strict", "properties": {}}, "anything")
-
-
-def test_the_nearest_name_is_told_and_one_index_of_several_will_do():
-    with pytest.raises(ConfigError, match=r"'meta.autor'; did you mean 'meta.author'"):
-        check_fields([MAPPINGS], "pages", ["meta.autor"], "ext.dedup")
-    check_fields(
-        [MAPPINGS, {"properties": {"price": {"type": "long"}}}], "all", ["price", "host"], "ext.dedup"
-    )
-
-
-def test_all_options_that_name_fields_are_looked_at():
-    options = FoldOptions.parse(
-        {
-            "scope": ["host", "date:7d"],
-            "representative": ["newest:published", "shortest_url"],
-            "members": {"size": 2, "_source": ["title"]},
-            "explain": {"passages": True, "fields": ["body"]},
-        }
-    )
-    assert named_fields(options) == ["host", "date", "published", "url", "title", "body"]
-
-
-def test_a_scope_of_nested_documents_is_refused_as_nothing_would_fold():
-    parts = {"type": "nested", "properties": {"name": {"type": "keyword"}}}
-    mappings = {"properties": {"page": {"properties": {"parts": parts}}, "parts": {"properties": {}}}}
-    check_scopes([MAPPINGS, mappings], "pages", ["host", "meta.author", "parts.name", "page.other"])
-    with pytest.raises(ConfigError, match=r"'page\.parts\.name' is a field of nested documents"):
-        check_scopes([MAPPINGS, mappings], "pages", ["host", "page.parts.name"])
+def test_scopes_and_policies_without_values_are_refused(options):
+    knowledge = IndexKnowledge(SCHEME, None, None)
+    with pytest.raises(ConfigError, match="hits do not return its values"):
+        run(knowledge.facts("news", FoldOptions.parse(options)), _mapped)
 
 
 READABLE = recipe_mappings(replace(default_recipe(SCHEME), fields=("headline",)))
@@ -333,31 +279,13 @@ def test_markup_and_declared_languages_make_no_fingerprint_stale(tmp_path, forma
         assert _search(site)[1]["stale"] == 0
 
 
-def test_only_fields_of_types_with_dates_are_read_as_dates():
-    kinds = {"a": "date", "b": "long", "c": "keyword", "d": "boolean", "e": "text", "f": "ip"}
-    mappings = {"properties": {name: {"type": kind} for name, kind in kinds.items()}}
-    check_dates({"one": mappings, "other": {"properties": {}}}, "pages", ["a", "b", "c", "unmapped"])
-    for name in "def":
-        with pytest.raises(ConfigError, match=f"'{name}' is of type {kinds[name]}, which has no dates"):
-            check_dates({"one": {"properties": {}}, "other": mappings}, "pages", ["a", name])
-
-
-def test_a_runtime_field_is_read_as_dates_by_its_own_type():
-    mappings = {"properties": {"day": {"type": "text"}}, "runtime": {"day": {"type": "date"}}}
-    check_dates({"pages": mappings}, "pages", ["day"])
-    with pytest.raises(ConfigError, match="'day' is of type boolean"):
-        check_dates({"pages": mappings | {"runtime": {"day": {"type": "boolean"}}}}, "pages", ["day"])
-    keyword = {"properties": {"day": {"type": "date"}}, "runtime": {"day": {"type": "keyword"}}}
-    assert keyword_fields([mappings, keyword], ["day", "other"]) == {"day"}
-    assert keyword_fields([mappings], ["day"]) == frozenset()
-
-
 @pytest.mark.parametrize(
     ("wanted", "before", "after"),
     [
         ({"representative": "newest:day"}, {"type": "date"}, {"type": "boolean"}),
         ({"scope": "day:7d"}, {"type": "date"}, {"type": "text"}),
         ({"scope": "day"}, {"type": "date"}, None),
+        ({"scope": "day"}, {"type": "keyword"}, {"type": "text"}),
         (
             {"representative": "newest:day.first"},
             {"properties": {"first": {"type": "date"}}},

@@ -110,7 +110,7 @@ REFUSED: dict[str, tuple[JSON, str]] = {
     "errors": ({"ext": {"dedup": {"on_trouble": "raise"}}}, "on_trouble [raise]"),
     "a policy of a plugin": ({"ext": {"dedup": {"representative": "own:number"}}}, "got [own]"),
     "an unknown option": ({"ext": {"dedup": {"windows": 3}}}, "unknown option [windows]"),
-    "an unknown field": ({"ext": {"dedup": {"scope": "nothing"}}}, "no index of this search has the field"),
+    "an unknown field": ({"ext": {"dedup": {"scope": "nothing"}}}, "'nothing'; name one that is mapped"),
     "a wrong number": ({"ext": {"dedup": {"window": 0}}}, "window: expected a whole number"),
     "a wrong share": ({"ext": {"dedup": {"min_resemblance": 2}}}, "min_resemblance: expected a number"),
     "everything folds": (

@@ -104,7 +104,7 @@ final class FoldRequestProcessor extends AbstractProcessor
             IndexFacts.Known known = facts.of(request);
             scheme = known.scheme().id();
             RequestCheck.checkSort(request.source(), known.mappings());
-            RequestCheck.checkFields(options, known.mappings());
+            RequestCheck.checkFields(options, String.join(",", request.indices()), known.mappings());
             boolean keywords = new Matcher(known.scheme(), options).needsSupershingles();
             if (keywords) {
                 RequestCheck.checkSupershingles(request.source());

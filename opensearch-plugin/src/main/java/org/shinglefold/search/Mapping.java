@@ -18,9 +18,17 @@ import org.shinglefold.fold.Scheme;
  * @param size the bytes of the JSON
  */
 record Mapping(String index, Map<String, Object> source, Scheme scheme, String problem, int size) {
-    private static final Set<String> TEXTS = Set.of(
-        "text", "match_only_text", "annotated_text", "search_as_you_type"
+    /** Types without doc values. */
+    private static final Set<String> NO_DOC_VALUES = Set.of(
+        "text", "match_only_text", "annotated_text", "search_as_you_type", "completion", "flat_object", "percolator",
+        "rank_feature", "rank_features"
     );
+    /** What sorts take for a field, and all fields of every document that no mapping names. */
+    private static final Set<String> POSITIONS = Set.of("_score", "_doc", "_shard_doc"), METADATA = Set.of(
+        "_id", "_index", "_seq_no", "_routing", "_version", "_ignored", "_score", "_doc", "_shard_doc"
+    );
+    /** Why an index has no values of a field that another may have. */
+    static final Set<String> ABSENT = Set.of("an object", "not mapped");
     /** Types whose values servers skip by without losing hits. */
     private static final Set<String> EXACT = Set.of(
         "long", "integer", "short", "byte", "double", "float", "unsigned_long", "boolean", "date", "date_nanos",
@@ -78,29 +86,74 @@ record Mapping(String index, Map<String, Object> source, Scheme scheme, String p
     /** Returns why doc values of the fingerprints can't be read; null if they can. */
     String unreadable(String field) {
         for (String part : new String[] {"digest", "signature"}) {
-            String how = withoutDocValues(field + "." + part);
-            if (how != null) {
-                return how;
+            String name = field + "." + part, how = definition(name).map(Mapping::withoutDocValues).orElse("");
+            if (!how.isEmpty()) {
+                return "index '" + index + "': " + name + " is " + how + ", so that its values can't be read";
             }
         }
         return null;
     }
 
-    /** Returns why the doc values of a field can't be read; null if they can, or if there is no such field. */
-    String withoutDocValues(String name) {
-        Map<String, Object> found = definition(name).orElse(Map.of());
-        boolean text = TEXTS.contains(String.valueOf(found.get("type"))) && !Boolean.TRUE.equals(found.get("fielddata"));
-        if (!text && !Boolean.FALSE.equals(found.get("doc_values"))) {
-            return null;
+    /** Returns how a field is mapped, if without doc values; else an empty text. */
+    private static String withoutDocValues(Map<String, Object> definition) {
+        String type = String.valueOf(definition.get("type"));
+        if (NO_DOC_VALUES.contains(type) && !Boolean.TRUE.equals(definition.get("fielddata"))) {
+            return "mapped as " + type;
         }
-        return "index '" + index + "' maps " + name + (text ? " as " + found.get("type") : " without doc values")
-            + ", so that its values can't be read";
+        boolean none = Boolean.FALSE.equals(definition.getOrDefault("doc_values", !type.equals("binary")));
+        return none ? "mapped without doc values" : "";
+    }
+
+    /** Returns why hits return no values of a field; empty if they do, or may do later. */
+    String valueless(String name) {
+        if (METADATA.contains(name)) {
+            return POSITIONS.contains(name) ? "no stored field" : "";
+        }
+        if (name.contains("*")) {
+            return "a pattern";
+        }
+        if (isNested(name)) {
+            return "a field of nested documents";
+        }
+        Map<String, Object> found = definition(name).orElse(null);
+        if (found != null) {
+            return "object".equals(found.getOrDefault("type", "object")) ? "an object" : withoutDocValues(found);
+        }
+        for (int dot = name.indexOf('.'); dot >= 0; dot = name.indexOf('.', dot + 1)) {
+            // Servers return the values of the keys of a flat object.
+            if ("flat_object".equals(definition(name.substring(0, dot)).orElse(Map.of()).get("type"))) {
+                return "";
+            }
+        }
+        return mayCome(name) ? "" : "not mapped";
+    }
+
+    /** Returns the keyword that a text is mapped as, too; null if there is none. */
+    String keywordOf(String name) {
+        Map<String, Object> fields = map(definition(name).orElse(Map.of()), "fields");
+        return fields.keySet().stream().filter(one -> "keyword".equals(map(fields, one).get("type"))).sorted()
+            .findFirst().map(one -> target(name) + "." + one).orElse(null);
+    }
+
+    /** Returns whether documents may bring a field that is not mapped yet. */
+    private boolean mayCome(String name) {
+        Map<String, Object> node = source;
+        String dynamic = "true";
+        for (String part : name.split("\\.", -1)) {
+            boolean off = Boolean.FALSE.equals(node.get("enabled"));
+            dynamic = off ? "false" : String.valueOf(node.getOrDefault("dynamic", dynamic));
+            node = map(map(node, "properties"), part);
+        }
+        return !Set.of("false", "strict").contains(dynamic);
     }
 
     /** Returns whether documents may have a field; below flat and unmapped objects they may have any. */
     boolean mayHave(String name) {
+        if (METADATA.contains(name) || name.contains("*")) {
+            return true;
+        }
         Map<String, Object> node = source;
-        for (String part : name.split("\\.")) {
+        for (String part : name.split("\\.", -1)) {
             Map<String, Object> properties = map(node, "properties"), fields = map(node, "fields");
             boolean flat = node != source && properties.isEmpty() && fields.isEmpty()
                 && FLAT.contains(String.valueOf(node.getOrDefault("type", "object")));
@@ -147,7 +200,7 @@ record Mapping(String index, Map<String, Object> source, Scheme scheme, String p
     /** Returns whether a field is in nested documents. */
     boolean isNested(String name) {
         Map<String, Object> node = source;
-        for (String part : target(name).split("\\.")) {
+        for (String part : target(name).split("\\.", -1)) {
             node = map(map(node, "properties"), part);
             if ("nested".equals(node.get("type"))) {
                 return true;
@@ -168,7 +221,7 @@ record Mapping(String index, Map<String, Object> source, Scheme scheme, String p
 
     private Optional<Map<String, Object>> own(String name) {
         Map<String, Object> node = source;
-        for (String part : name.split("\\.")) {
+        for (String part : name.split("\\.", -1)) {
             Map<String, Object> properties = map(node, "properties"), fields = map(node, "fields");
             if (!properties.containsKey(part) && !fields.containsKey(part)) {
                 return Optional.empty();

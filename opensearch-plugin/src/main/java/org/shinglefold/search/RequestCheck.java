@@ -112,26 +112,38 @@ final class RequestCheck {
     }
 
     /**
-     * Checks the fields of policies and scopes.
+     * Refuses fields of policies and scopes that no index has, or whose values no hit returns.
      *
-     * @throws IndexFacts.Unfoldable the values of one can't be read
+     * @param searched the names of the indices in the request
      */
-    static void checkFields(FoldOptions options, List<Mapping> mappings) throws IndexFacts.Unfoldable {
-        dateFields(options).forEach(name -> checkDates(name, mappings));
-        List<String> scopes = options.scopes().stream().map(FoldOptions.Scope::field).toList();
-        for (String name : scopes) {
-            checkKnown(name, mappings);
-            if (mappings.stream().anyMatch(one -> one.isNested(name))) {
+    static void checkFields(FoldOptions options, String searched, List<Mapping> mappings) {
+        // The order of the Python client.
+        dateFields(options).distinct().sorted().forEach(name -> checkDates(name, mappings));
+        List<String> names = Stream.concat(
+            options.scopes().stream().map(FoldOptions.Scope::field), options.policies().stream().map(Policy::field)
+        ).filter(name -> !name.isEmpty()).distinct().sorted().toList();
+        for (String name : names) {
+            if (mappings.stream().noneMatch(one -> one.mayHave(name))) {
                 throw new IllegalArgumentException(
-                    "scope [" + name + "] is a field of nested documents, whose values hits do not return; "
-                        + "name a field outside of them"
+                    "unknown field (in ext.dedup, index '" + searched + "') '" + name + "'; name one that is mapped"
                 );
             }
         }
-        for (Policy policy : options.policies()) {
-            if (!policy.field().isEmpty()) {
-                checkKnown(policy.field(), mappings);
-            }
+        names.forEach(name -> checkValues(name, mappings));
+    }
+
+    /** Refuses a field whose values no hit returns; one index of several may lack it, or have an object instead. */
+    private static void checkValues(String name, List<Mapping> mappings) {
+        List<Mapping> lacking = mappings.stream().filter(one -> !one.valueless(name).isEmpty()).toList();
+        Mapping wrong = lacking.stream().filter(one -> !Mapping.ABSENT.contains(one.valueless(name))).findFirst()
+            .orElse(lacking.size() < mappings.size() || lacking.isEmpty() ? null : lacking.get(0));
+        if (wrong != null) {
+            String why = wrong.valueless(name), better = why.startsWith("mapped") ? wrong.keywordOf(name) : null;
+            throw new IllegalArgumentException(
+                "index '" + wrong.index() + "': '" + name + "' is " + why + ", so hits do not return its values; name "
+                    + (better == null ? "a keyword, a number or a date" : "'" + better + "'")
+                    + " for the scope or policy"
+            );
         }
     }
 
@@ -181,7 +193,7 @@ final class RequestCheck {
             String type = mapping.typeWithoutDates(name);
             if (type != null) {
                 throw new IllegalArgumentException(
-                    "ext.dedup: index '" + mapping.index() + "': [" + name + "] is of type " + type
+                    "index '" + mapping.index() + "': '" + name + "' is of type " + type
                         + ", which has no dates; name a date, a number of milliseconds, or a keyword with dates in "
                         + "ISO 8601"
                 );
@@ -211,21 +223,6 @@ final class RequestCheck {
     /** Refuses to read supershingles, which engines keep with the sources, where the request wants no such parts. */
     static void checkSupershingles(SearchSourceBuilder source) {
         refuse(source.storedFields() != null && !source.storedFields().fetchFields(), "min_shared with stored_fields _none_");
-    }
-
-    private static void checkKnown(String name, List<Mapping> mappings) throws IndexFacts.Unfoldable {
-        if (name.startsWith("_")) {
-            return;
-        }
-        if (mappings.stream().noneMatch(one -> one.mayHave(name))) {
-            throw new IllegalArgumentException("ext.dedup: no index of this search has the field [" + name + "]");
-        }
-        for (Mapping mapping : mappings) {
-            String how = mapping.withoutDocValues(name);
-            if (how != null) {
-                throw new IndexFacts.Unfoldable(how);
-            }
-        }
     }
 
     private static void refuse(boolean refused, String what) {

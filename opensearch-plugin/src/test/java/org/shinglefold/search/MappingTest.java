@@ -10,7 +10,7 @@ import org.junit.Test;
 import org.opensearch.common.compress.CompressedXContent;
 import org.shinglefold.fold.FoldOptions;
 
-/** Which dates are read as ISO 8601, and which can't be compared. */
+/** Which dates are read as ISO 8601, and which fields can't be compared. */
 public class MappingTest {
     private static final List<String> POLICIES = List.of(
         "newest:day", "newest:nanos", "oldest:plain", "oldest:millis", "newest:alias", "newest:none", "prefer:other=a"
@@ -54,14 +54,43 @@ public class MappingTest {
     public void fieldsOfTypesWithoutDatesAreRefusedAsDates() throws Exception {
         for (String name : List.of("day", "nanos", "alias", "number", "text.raw", "none", "_seq_no")) {
             FoldOptions fine = OptionsParser.parse(Map.of("representative", "newest:" + name, "scope", "range"));
-            RequestCheck.checkFields(fine, List.of(mapping("{\"none\":{\"type\":\"keyword\"}}"), mapping()));
+            RequestCheck.checkFields(fine, "pages", List.of(mapping("{\"none\":{\"type\":\"keyword\"}}"), mapping()));
         }
         for (String name : List.of("range", "text", "object")) {
             FoldOptions oldest = OptionsParser.parse(Map.of("representative", "oldest:" + name));
             FoldOptions near = OptionsParser.parse(Map.of("scope", name + ":1d"));
             List<Mapping> several = List.of(mapping("{}"), mapping());
-            assertThrows(IllegalArgumentException.class, () -> RequestCheck.checkFields(oldest, several));
-            assertThrows(IllegalArgumentException.class, () -> RequestCheck.checkFields(near, several));
+            assertThrows(IllegalArgumentException.class, () -> RequestCheck.checkFields(oldest, "pages", several));
+            assertThrows(IllegalArgumentException.class, () -> RequestCheck.checkFields(near, "pages", several));
+        }
+    }
+
+    @Test
+    public void fieldsWhoseValuesHitsDoNotReturnAreRefused() throws Exception {
+        Map<String, String> reasons = Map.of(
+            "text", "mapped as text", "alias", "", "text.raw", "", "object", "an object", "day*", "a pattern", "_score",
+            "no stored field", "_seq_no", "", "off.a", "not mapped", "later.a", "", "parts.a", "a field of nested documents"
+        );
+        Mapping mapping = mapping(
+            "{\"text\":{\"type\":\"text\",\"fields\":{\"raw\":{\"type\":\"keyword\"}}},\"later\":{\"type\":\"object\"},"
+                + "\"alias\":{\"type\":\"alias\",\"path\":\"text.raw\"},\"object\":{\"properties\":{}},"
+                + "\"off\":{\"type\":\"object\",\"enabled\":false},\"parts\":{\"type\":\"nested\",\"properties\":{\"a\":{}}}}"
+        );
+        for (Map.Entry<String, String> one : reasons.entrySet()) {
+            FoldOptions options = OptionsParser.parse(Map.of("scope", one.getKey()));
+            if (one.getValue().isEmpty()) {
+                RequestCheck.checkFields(options, "pages", List.of(mapping));
+                continue;
+            }
+            String told = assertThrows(
+                IllegalArgumentException.class, () -> RequestCheck.checkFields(options, "pages", List.of(mapping))
+            ).getMessage();
+            String better = one.getKey().equals("text") ? "'text.raw'" : "a keyword, a number or a date";
+            assertEquals(
+                "index 'pages': '" + one.getKey() + "' is " + one.getValue() + ", so hits do not return its values; name "
+                    + better + " for the scope or policy",
+                told
+            );
         }
     }
 
