@@ -33,7 +33,13 @@ from shinglefold.rerank.request.arguments import (
     rises_by_score,
     sort_keys,
 )
-from shinglefold.rerank.request.bodies import limit_of, narrowable, page_bounds, rank_window
+from shinglefold.rerank.request.bodies import (
+    limit_of,
+    narrowable,
+    page_bounds,
+    rank_window,
+    without_unwanted_id,
+)
 from shinglefold.rerank.request.fold_options import SearchRequest
 from shinglefold.rerank.request.hit_parts import inner_hit_names, without_fields
 from shinglefold.runtime.recent import RecentlyUsed
@@ -112,7 +118,10 @@ def native_page(
             if not made.torn:
                 return page
         else:
-            reason = f"{request.index!r} moved to another index during each of {_MOST_TRIES} searches"
+            reason = (
+                f"in each of {_MOST_TRIES} searches of {request.index!r} the engine's members of a group lacked "
+                "its hit, as while an alias moves or documents are deleted"
+            )
             if options.mode == "native" or options.facets == "groups":
                 raise EngineError(f"{reason}; search again")
             reasons = [reason]
@@ -141,7 +150,7 @@ class _Page:
         #: Whether the hits of a group are in the order of values that no request changes.
         self._by_fields = not self._policies and bool(keys) and not any(key.startswith("_") for key in keys)
         self._partial = PartialAnswer()
-        #: Whether the engine took members from another index than the hits, as an alias moved in between.
+        #: Whether members of a group lack its hit: the engine searches them later, maybe in another index.
         self.torn = False
         self._total_wanted = body.get("track_total_hits") is not False
         self._counting = GroupCounter(
@@ -187,6 +196,7 @@ class _Page:
         attached = inner.pop(DUPLICATES, None)
         own = self._without_group(head)
         if attached is None:
+            own = without_unwanted_id(own, self._body)
             members = {"total": {"value": count, "relation": "eq"}, "max_score": head.get("_score")}
             return own | {"inner_hits": {**inner, DUPLICATES: {"hits": {**members, "hits": [own]}}}}
         members = attached["hits"]
@@ -198,6 +208,7 @@ class _Page:
         shown = hits[0] if self._policies and hits else own
         others = [hit for hit in hits if identity(hit) != identity(shown)][: self._options.members]
         wanted = read_source_filter(self._options.member_source)
+        shown, *others = (without_unwanted_id(hit, self._body) for hit in (shown, *others))
         listed = [with_source(hit, wanted) for hit in (shown, *others)]
         scores = [score for hit in (own, *listed) if (score := hit.get("_score")) is not None]
         attached = {"total": members["total"], "max_score": max(scores, default=None), "hits": listed}
