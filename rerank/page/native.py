@@ -7,7 +7,15 @@ from typing import Any
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, EngineError, chain, counted, suggest
 from shinglefold.rerank.engine_calls import Call, Steps, search_all
-from shinglefold.rerank.hits import CUT, PartialAnswer, identity, lost_hits, missing, with_source
+from shinglefold.rerank.hits import (
+    CUT,
+    PartialAnswer,
+    field_values,
+    identity,
+    lost_hits,
+    missing,
+    with_source,
+)
 from shinglefold.rerank.index_knowledge import IndexFacts
 from shinglefold.rerank.page.collapse_request import (
     PRECISION,
@@ -119,8 +127,8 @@ def native_page(
                 return page
         else:
             reason = (
-                f"in each of {_MOST_TRIES} searches of {request.index!r} the engine's members of a group lacked "
-                "its hit, as while an alias moves or documents are deleted"
+                f"in each of {_MOST_TRIES} searches of {request.index!r} the engine's members of a group "
+                "lacked its hit, as while an alias moves or documents are deleted"
             )
             if options.mode == "native" or options.facets == "groups":
                 raise EngineError(f"{reason}; search again")
@@ -186,9 +194,7 @@ class _Page:
         return self._response(answer, page, counted)
 
     def _number(self, hit: JSON) -> int | None:
-        values = (hit.get("fields") or {}).get(self._field) or [None]
-        number: int | None = values[0]
-        return number
+        return next(iter(field_values(hit, self._field)), None)
 
     def _hit(self, head: JSON, count: int) -> JSON:
         """Return the hit of a group in the shape of a page folded by window."""
