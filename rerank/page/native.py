@@ -200,7 +200,10 @@ class _Page:
         """Return the hit of a group in the shape of a page folded by window."""
         inner = dict(head.get("inner_hits") or {})
         attached = inner.pop(DUPLICATES, None)
-        own = self._without_group(head)
+        named = {one.name for one in self._options.inner_hits}
+        of_group = {name: found for name, found in inner.items() if name in named}
+        nested = {name: found for name, found in inner.items() if name not in named}
+        own = self._without_group(head) | ({"inner_hits": nested} if nested else {})
         if attached is None:
             own = without_unwanted_id(own, self._body)
             members = {"total": {"value": count, "relation": "eq"}, "max_score": head.get("_score")}
@@ -218,6 +221,7 @@ class _Page:
         listed = [with_source(hit, wanted) for hit in (shown, *others)]
         scores = [score for hit in (own, *listed) if (score := hit.get("_score")) is not None]
         attached = {"total": members["total"], "max_score": max(scores, default=None), "hits": listed}
+        inner = {**shown.get("inner_hits", {}), **of_group}
         return shown | {"inner_hits": {**inner, DUPLICATES: {"hits": attached}}}
 
     def _without_group(self, hit: JSON) -> JSON:

@@ -160,6 +160,36 @@ def test_native_answers_have_the_shape_of_a_window(engine, grouped):
         assert one.keys() == other.keys()
 
 
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"members": 0},
+        {"members": 3},
+        {"members": 3, "representative": (Preference("longest"),)},
+        {"members": 3, "representative": (Preference("newest", "rank"),), "inner_hits": (InnerHits("all"),)},
+    ],
+    ids=str,
+)
+def test_native_hits_and_members_have_their_own_nested_hits(engine, new_index, chosen):
+    """The hit that a policy chose had those of the first one, and the first of the members had none."""
+    mappings = recipe_mappings(replace(default_recipe(SCHEME), groups=True))
+    mappings["properties"] |= {
+        "rank": {"type": "integer"},
+        "parts": {"type": "nested", "properties": {"number": {"type": "integer"}}},
+    }
+    name = new_index(mappings, {"number_of_shards": 3, "number_of_replicas": 0})
+    stored = {number: source(number, SCHEME.id) for number in range(60)}
+    put(engine, name, {f"p{key}": {**one, "parts": [{"number": key}]} for key, one in stored.items()})
+    nested = {"path": "parts", "query": {"range": {"parts.number": {"gte": 0}}}, "inner_hits": {}}
+    found = folded(engine).search(name, body(query={"nested": nested}), FoldOptions(mode="native", **chosen))
+    assert found["dedup"]["mode"] == "native"
+    for hit in found["hits"]["hits"]:
+        for one in (hit, *hit["inner_hits"]["duplicates"]["hits"]["hits"]):
+            (part,) = one["inner_hits"]["parts"]["hits"]["hits"]
+            assert (part["_id"], part["_source"]) == (one["_id"], {"number": one["_source"]["rank"]})
+        assert ("all" in hit["inner_hits"]) is ("inner_hits" in chosen)
+
+
 @pytest.mark.parametrize("bare", ["_none_", ["_none_"]], ids=str)
 @pytest.mark.parametrize(
     "chosen", [{"members": 0}, {"members": 3}, {"representative": (Preference("longest"),)}], ids=str
