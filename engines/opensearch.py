@@ -90,7 +90,13 @@ class _OpenSearchRequests(HttpRequests):
     client_errors: ClassVar[ClientErrors] = ClientErrors(
         (OpenSearchException, ImproperlyConfigured), _translate, _status
     )
-    can: Capabilities = replace(HttpRequests.can, unaltered=_UNALTERED, search_pipelines=True, newest=_NEWEST)
+    can: Capabilities = replace(
+        HttpRequests.can,
+        unaltered=_UNALTERED,
+        search_pipelines=True,
+        template_status=True,
+        newest=_NEWEST,
+    )
 
     def _search(self, index: str | None, body: JSON, parameters: dict[str, str]) -> Any:  # noqa: ANN401
         return self._client.search(index=index, body=body, params=parameters)

@@ -8,11 +8,12 @@ from threading import Lock, Thread
 
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import EngineError, EngineUnavailable, ShinglefoldError
-from shinglefold.gateway.indices import SignedIndex, ask, credentials
+from shinglefold.gateway.indices import SignedIndex, credentials
 from shinglefold.gateway.rest import (
     RestRequest,
     RestResponse,
     Steps,
+    ask,
     failure,
     json_headers,
     log,

@@ -10,8 +10,9 @@ from typing import Any, Generic, TypeVar, get_args
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.api.index_recipe import common_recipe
 from shinglefold.contracts.engine import JSON, Document, VersionedDocument
+from shinglefold.engines.http.responses import objects_in, read_answer
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, PermissionDenied
-from shinglefold.gateway.rest import RestRequest, RestResponse, Steps, log, path_of, send, warn
+from shinglefold.gateway.rest import ENGINE, Steps, ask, log, path_of, warn
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.ingest.pipeline.steps import METADATA, source_fields
@@ -49,8 +50,8 @@ _OF_REQUEST = frozenset(
 class SignedIndex:
     """An index whose documents get fingerprints by its recipe; threads may share it.
 
-    ``stored_in``: the name to read documents by; a name of several indices can't be read by. ``routing``:
-    what the alias ``name`` gives to documents without one, which ``stored_in`` does not.
+    ``stored_in``: the name to read documents by, as several indices have none; "" if the caller may not know
+    it. ``routing``: what the alias ``name`` gives to documents without one, which ``stored_in`` does not.
     """
 
     name: str
@@ -73,6 +74,8 @@ class SignedIndex:
         self, ids: Sequence[str], routings: Sequence[str | None], fields: Sequence[str] = ()
     ) -> Steps[list[VersionedDocument | None]]:
         """Return documents with their versions, None for missing ones, also where the index is missing."""
+        if not self.stored_in:
+            raise PermissionDenied(f"the alias {self.name!r} may not be read")
         routed = [self.routing if one is None else one for one in routings]
         try:
             return list((yield Call("read", (self.stored_in, ids, fields, routed))))
@@ -287,10 +290,17 @@ class KnownIndices:
             found = yield from self._read(stored_in)
             if not found:
                 # A role may know the alias only.
+                behind = (yield from self._read(index.name)) or {}
+                found = {stored_in: behind[stored_in]} if stored_in in behind else None
+            if not found:
+                warn(
+                    f"{index.name!r} stores documents in {stored_in!r}, whose mappings may not be read: they "
+                    f"may not fit its recipe. Let the user read it, or run `shinglefold backfill {stored_in}`"
+                )
                 return None
-            stored = self._new_target(stored_in, headers, found, (found, None), when)
+            stored = self._new_target(stored_in, headers, found, (found, stored_in, None), when)
         # The fingerprint fits, unless the recipe was read from another index.
-        if stored is not None and stored.recipe == index.recipe and index.stored_in == index.name:
+        if stored is not None and stored.recipe == index.recipe and index.stored_in in (index.name, ""):
             return None
         self._targets.drop(index.name, headers)
         self._behind.drop(index.name, headers)
@@ -313,14 +323,12 @@ class KnownIndices:
         name: str,
         headers: Mapping[str, str],
         found: Mappings | None,
-        written: tuple[Mappings, str | None],
+        written: tuple[Mappings, str, str | None],
         when: float,
     ) -> SignedIndex | None:
         """Return the index with these mappings, and cache it if it exists."""
-        own, routing = written
+        own, stored_in, routing = written
         recipe = self._common_recipe(name, own)
-        several = len(found or ()) > 1 or name.startswith("<")
-        stored_in = next(iter(own)) if several and len(own) == 1 else name
         made = None if recipe is None else self._signed_index(name, recipe, stored_in, routing)
         if found:
             # A missing index may be set up by the time of the next request.
@@ -347,19 +355,19 @@ class KnownIndices:
 
     def _written_mappings(
         self, name: str, found: Mappings | None, headers: Mapping[str, str]
-    ) -> Steps[tuple[Mappings, str | None]]:
-        """Return the mappings of the indices that a write may go to, and the routing of the write index."""
+    ) -> Steps[tuple[Mappings, str, str | None]]:
+        """Return the mappings of the indices that a write may go to, ``stored_in`` and ``routing``."""
         if found is None:
             warn(
                 f"the mappings of {name!r} may not be read: if the index has a recipe, documents are "
                 "stored without fingerprints. Let the user read mappings, or run `shinglefold backfill` later"
             )
-            return {}, None
+            return {}, name, None
         if not found:
             found = yield from self._template(name, headers)
         if len(found) > 1 and any(map(has_recipe, found.values())):
             return (yield from self._write_index(name, found, headers))
-        return found, None
+        return found, next(iter(found)) if len(found) == 1 and name.startswith("<") else name, None
 
     def _common_recipe(self, name: str, found: Mappings) -> Recipe | None:
         if not any(map(has_recipe, found.values())):
@@ -388,7 +396,7 @@ class KnownIndices:
     def _template(self, name: str, headers: Mapping[str, str]) -> Steps[Mappings]:
         """Return the mappings that a missing index would get from its template."""
         answer = yield from ask("POST", path_of("_index_template", "_simulate_index", name), headers)
-        if name.startswith("<") or answer.status in (401, 403):
+        if name.startswith("<") or (answer.failed and answer.status != 400):
             warn(
                 f"{name!r} is made by this write, and its template can't be looked at: if that has a recipe, "
                 "the first documents are stored without fingerprints. Then run `shinglefold backfill`"
@@ -398,29 +406,33 @@ class KnownIndices:
 
     def _write_index(
         self, name: str, found: Mappings, headers: Mapping[str, str]
-    ) -> Steps[tuple[Mappings, str | None]]:
-        """Return the one of several indices that documents are written to, and its routing by the alias."""
+    ) -> Steps[tuple[Mappings, str, str | None]]:
+        """Return the one of several indices that documents are written to, its name, its routing."""
         if streams := [index for index in found if index.startswith(".ds-")]:
             # Older ones may have been shrunk, or moved into snapshots, under names of their own.
             newest = max(streams, key=lambda index: index.rpartition("-")[2])
-            return {newest: found[newest]}, None
-        for index, options in (yield from alias_options(name, headers)).items():
-            if options.get("is_write_index") and index in found:
-                return {index: found[index]}, options.get("index_routing")
-        return found, None
+            return {newest: found[newest]}, newest, None
+        options = yield from alias_options(name, headers)
+        for index, own in (options or {}).items():
+            if own.get("is_write_index") and index in found:
+                return {index: found[index]}, index, own.get("index_routing")
+        return found, "" if options is None else name, None
 
 
-def alias_options(alias: str, headers: Mapping[str, str]) -> Steps[Mapping[str, JSON]]:
-    """Return the options of an alias by index, such as its routing; none of another name."""
+def alias_options(alias: str, headers: Mapping[str, str]) -> Steps[Mapping[str, JSON] | None]:
+    """Return the options of an alias by index, {} of another name; None if the user may not read it."""
     answer = yield from ask("GET", path_of("_alias", alias), headers)
-    found = {} if answer.failed else answer.body
-    return {index: (entry.get("aliases") or {}).get(alias, {}) for index, entry in found.items()}
+    if answer.status in (401, 403):
+        warn(
+            f"the user may not read the alias {alias!r} (its write index, routing), so updates leave stale "
+            f"fingerprints. Let the user read aliases, or run `shinglefold backfill {alias}` afterwards"
+        )
+        return None
 
+    def read(found: JSON) -> dict[str, JSON]:
+        return {index: dict(own.get(alias, ())) for index, own in objects_in("aliases", found).items()}
 
-def ask(method: str, path: str, headers: Mapping[str, str]) -> Steps[RestResponse]:
-    """Return the response to a request without a body, sent with the headers of another request."""
-    kept = {key: value for key, value in headers.items() if key.lower() != "content-type"}
-    return (yield from send(RestRequest(method, path, headers=kept)))
+    return {} if answer.status == 404 else read_answer(answer.body, ENGINE, "the aliases of each index", read)
 
 
 def credentials(headers: Mapping[str, str]) -> frozenset[tuple[str, str]]:

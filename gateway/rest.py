@@ -198,6 +198,12 @@ def send(request: RestRequest) -> Steps[RestResponse]:
     return answer
 
 
+def ask(method: str, path: str, headers: Mapping[str, str]) -> Steps[RestResponse]:
+    """Return the response to a request without a body, sent with the headers of another request."""
+    kept = {key: value for key, value in headers.items() if key.lower() != "content-type"}
+    return (yield from send(RestRequest(method, path, headers=kept)))
+
+
 def objects_of(answer: RestResponse, key: str, count: int) -> list[JSON]:
     """Return the objects that an answer has in a list, one for each of several actions or searches.
 

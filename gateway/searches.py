@@ -144,6 +144,7 @@ class FoldedSearches:
             ConfigError: ``ext.dedup`` is not valid, or contradicts the rest of the request.
             EngineError: as the engine raises.
         """
+        request = _with_body(request)
         body = read_object(request.body)
         if body is None:
             return None
@@ -176,7 +177,10 @@ class FoldedSearches:
             rendered = replace(request, path=path, body=template.search)
             answer = yield from self.search(operation, rendered)
             if answer is not None:
-                return answer
+                filtered = answer.refused or "filter_path" in request.parameters
+                if filtered or not self._engine.can.template_status:
+                    return answer
+                return replace(answer, body={**answer.body, "status": answer.status})
         if not template.asked:
             return None
         plain = yield from send(replace(request, body=template.bare))
@@ -363,6 +367,17 @@ class FoldedSearches:
             on_trouble=options.on_trouble,
         )
         return _IndexFolding(recipe, self._tiebreaker, steps, fold)
+
+
+def _with_body(request: RestRequest) -> RestRequest:
+    """Return a search whose body is in the parameter ``source`` as one with a body."""
+    given = request.parameters
+    if request.body or "source" not in given or "json" not in str(given.get("source_content_type")):
+        return request
+    rest = {name: given[name] for name in given if name not in ("source", "source_content_type")}
+    kept = {name: value for name, value in request.headers.items() if name.lower() != "content-type"}
+    headers = {**kept, "content-type": str(given["source_content_type"])}
+    return replace(request, parameters=rest, headers=headers, body=str(given["source"]))
 
 
 def _names_options(body: Mapping[str, Any]) -> bool:

@@ -172,7 +172,7 @@ def sign_if_switched(
         return [{} for _ in documents]
     if stored.gated:
         warn(f"{index.name!r} was switched to {stored_in!r}{stored.unchecked}")
-    routing = options.get(stored_in, {}).get("index_routing")
+    routing = (options or {}).get(stored_in, {}).get("index_routing")
     routed = [(id_, routing if own is None else own) for id_, own in documents]
     return (yield from sign_again(stored, routed, request))
 

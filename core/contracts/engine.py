@@ -84,6 +84,7 @@ class Capabilities:
         unaltered: keys for the body of a search that must bypass search pipelines, which may filter, cut and
             fold hits.
         search_pipelines: searches may go through a pipeline, which ``search_pipeline`` returns.
+        template_status: answers to searches by templates have the status.
         newest: parameters of a search, or of a point in time, that must see all that a refresh made visible.
     """
 
@@ -95,6 +96,7 @@ class Capabilities:
     samples: bool = False
     unaltered: JSON = field(default_factory=dict)
     search_pipelines: bool = False
+    template_status: bool = False
     newest: Parameters = field(default_factory=dict)
 
 

@@ -2,6 +2,9 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
+from types import NoneType
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -180,7 +183,8 @@ def read_answer(answer: Any, who: str, expected: str, read: Callable[[JSON], T])
     try:
         return read(_object(body))
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise unexpected_answer(who, expected, body) from error
+        came = error.args[0] if isinstance(error, _WrongType) else body
+        raise unexpected_answer(who, expected, came) from error
 
 
 def _object(value: Any) -> JSON:  # noqa: ANN401 - JSON
@@ -199,12 +203,59 @@ def objects_in(key: str, answer: Mapping[str, Any]) -> dict[str, JSON]:
     return {name: _object(entry[key]) for name, entry in answer.items()}
 
 
+class _WrongType(TypeError):
+    """A part of a hit is of a type that engines do not return; the message quotes both."""
+
+
+_OBJECT = (Mapping, NoneType)
+#: The parts of hits that are read here, and their types. Each may be missing.
+_OF_HITS: Mapping[str, tuple[type, ...]] = {
+    "_index": (str, NoneType),
+    "_id": (str, NoneType),
+    "_routing": (str, NoneType),
+    "_score": (float, int, NoneType),
+    "_source": _OBJECT,
+    "fields": _OBJECT,
+    "sort": (list, NoneType),
+    "inner_hits": _OBJECT,
+}
+
+
 def search_answer(answer: JSON) -> JSON:
-    """Return the answer to a search, whose hits are objects in a list."""
-    hits = answer["hits"]["hits"]
-    if not isinstance(hits, list) or not all(isinstance(hit, Mapping) for hit in hits):
-        raise TypeError(hits)
+    """Return the answer to a search, whose hits are objects in a list, with parts as engines return them.
+
+    Cost: .4 µs a hit.
+    """
+    parts = [answer["hits"]]
+    while parts:
+        hits = list(chain.from_iterable(map(_hits_in, parts)))
+        names = _OF_HITS.keys() & set().union(*hits)
+        for name in names:
+            for kind in _types(hits, name):
+                if not issubclass(kind, _OF_HITS[name]):
+                    hit = next(hit for hit in hits if type(hit.get(name)) is kind)
+                    raise _WrongType(f"{name}: {hit[name]!r} in {hit}")
+        inner = (hit.get("inner_hits") or {} for hit in hits) if "inner_hits" in names else ()
+        parts = [one["hits"] for several in inner for one in several.values()]
     return answer
+
+
+def _types(hits: Sequence[JSON], name: str) -> set[type]:
+    """Return the types of the values that hits have at a key; quick where all have it."""
+    try:
+        return {*map(type, map(itemgetter(name), hits))}
+    except KeyError:
+        return {type(hit[name]) for hit in hits if name in hit}
+
+
+def _hits_in(part: Mapping[str, Any]) -> Sequence[JSON]:
+    """Return the hits in ``hits``, of a search or of inner hits, whose total is a number."""
+    hits, total = part["hits"], part.get("total")
+    if not isinstance(hits, list) or not all(issubclass(kind, Mapping) for kind in {*map(type, hits)}):
+        raise TypeError(hits)
+    if total is not None and not isinstance(total["value"] if isinstance(total, Mapping) else total, int):
+        raise _WrongType(f"total: {total}")
+    return hits
 
 
 #: Parameters that the header of a search in ``_msearch`` may have.

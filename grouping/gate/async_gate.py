@@ -15,6 +15,7 @@ from shinglefold.grouping.gate.gate import (
 from shinglefold.grouping.gate.group_commit import LoopThread
 from shinglefold.grouping.gate.opening import AWAITED, BLOCKING, GateSetup, open_gate
 from shinglefold.grouping.gate.protocol.member import Verdict
+from shinglefold.grouping.gate.server_store import sweep
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline
 from shinglefold.model.seal import Seal
@@ -38,8 +39,9 @@ class AsyncGate(BaseGate):
         setup: GateSetup,
         pipeline: Pipeline | None,
         seal: Seal | None,
+        blocking: Engine | None,
     ) -> None:
-        self.engine = engine
+        self.engine, self._blocking = engine, blocking
         self._thread: LoopThread | None = None
         if isinstance(engine, RunsInThreads):
             super().__init__(engine.blocking, setup, pipeline, seal, BLOCKING)
@@ -65,7 +67,7 @@ class AsyncGate(BaseGate):
         Args:
             engine: ``AsyncOpenSearchEngine``, ``AsyncElasticsearchEngine`` or ``AsyncEmbeddedEngine``.
             index, policy, pipeline, seal, lease: see ``Gate``.
-            blocking: an engine of the same server, which prepares the index; None opens one for that.
+            blocking: an engine of the same server, to prepare and to sweep the index; None opens one.
 
         Raises:
             ConfigError: the index was not set up for gates, or the engine does not support them.
@@ -76,15 +78,8 @@ class AsyncGate(BaseGate):
         def prepare(by: Engine) -> GateSetup:
             return open_gate(by, index, policy, pipeline, seal, lease)
 
-        def opened() -> GateSetup:
-            if isinstance(engine, RunsInThreads):
-                return prepare(engine.blocking)
-            if blocking is not None:
-                return prepare(blocking)
-            with closing(open_engine(engine.connection)) as own:
-                return prepare(own)
-
-        return cls(engine, await asyncio.to_thread(opened), pipeline, seal)
+        setup = await asyncio.to_thread(_run_blocking, engine, blocking, prepare)
+        return cls(engine, setup, pipeline, seal, blocking)
 
     async def __aenter__(self) -> Self:
         return self
@@ -120,6 +115,14 @@ class AsyncGate(BaseGate):
         hits = check_complete(answer)["hits"]["hits"]
         return await asyncio.to_thread(self._common_passages, document, hits)
 
+    async def sweep(self) -> int:
+        """Remove placeholders left by crashed writers, and return how many; see ``Gate.sweep``."""
+
+        def swept(by: Engine) -> int:
+            return len(sweep(by, self.index, self.recipe.field).removed)
+
+        return await asyncio.to_thread(_run_blocking, self.engine, self._blocking, swept)
+
     async def refresh(self) -> None:
         """Make accepted documents visible to searches."""
         await self._run(self._group_commit.refresh)
@@ -141,3 +144,17 @@ class AsyncGate(BaseGate):
         if self._thread is None:
             return await work(*args, **options)
         return await asyncio.wrap_future(self._thread.submit(work, *args, **options))
+
+
+def _run_blocking(
+    engine: Any,  # noqa: ANN401 - an awaited engine
+    blocking: Engine | None,
+    work: Callable[[Engine], Result],
+) -> Result:
+    """Return the result of a function of a blocking engine of the same server; open one if none is given."""
+    if isinstance(engine, RunsInThreads):
+        return work(engine.blocking)
+    if blocking is not None:
+        return work(blocking)
+    with closing(open_engine(engine.connection)) as own:
+        return work(own)

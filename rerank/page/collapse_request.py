@@ -10,7 +10,7 @@ from shinglefold.errors import ConfigError
 from shinglefold.rerank.engine_calls import Steps, search_all
 from shinglefold.rerank.hits import PartialAnswer
 from shinglefold.rerank.request.arguments import DUPLICATES, InnerHits, sort_keys
-from shinglefold.rerank.request.bodies import PAGE_ONLY, narrowable
+from shinglefold.rerank.request.bodies import PAGE_ONLY, narrowable, with_ids
 from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.rerank.request.hit_parts import completions_body
 from shinglefold.runtime.recent import RecentlyUsed
@@ -73,6 +73,8 @@ def obstacles(body: Mapping[str, Any], options: FoldOptions) -> Iterator[str]:
         yield "completion suggestions would bring group numbers along"
     if "pit" in body:
         yield "the index of a point in time is unknown"
+    if body.get("derived") and (options.members or chosen & {"representative", "inner_hits"}):
+        yield "the engine searches the members of a group without the request's derived fields"
 
 
 def group_field(dedup: str) -> str:
@@ -88,7 +90,7 @@ def query_parts(body: Mapping[str, Any]) -> JSON:
 def page_request(body: Mapping[str, Any], options: FoldOptions, dedup: str, counting: JSON) -> JSON:
     """Return a request that lets the engine collapse by group number, with aggregations that count groups."""
     field = group_field(dedup)
-    request = {key: value for key, value in body.items() if key not in _AGGREGATIONS}
+    request = {key: value for key, value in with_ids(body).items() if key not in _AGGREGATIONS}
     aggregations = _aggregations(body)
     if options.facets == "groups":
         distinct = {"cardinality": {"field": field, "precision_threshold": PRECISION}}
@@ -118,7 +120,7 @@ def ungrouped_request(scheme: str, dedup: str, body: Mapping[str, Any] = _NOTHIN
 def _inner_hits(body: Mapping[str, Any], options: FoldOptions, dedup: str) -> list[JSON]:
     own = {one.name: _engine_inner_hits(one, body) for one in options.inner_hits}
     if attaches_members(options, dedup):
-        own[DUPLICATES] = _members(body, options, dedup)
+        own[DUPLICATES] = _members(with_ids(body), options, dedup)
     return [{"name": name, **one} for name, one in own.items()]
 
 

@@ -7,7 +7,15 @@ from typing import Any
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, EngineError, chain, counted, suggest
 from shinglefold.rerank.engine_calls import Call, Steps, search_all
-from shinglefold.rerank.hits import CUT, PartialAnswer, identity, lost_hits, missing, with_source
+from shinglefold.rerank.hits import (
+    CUT,
+    PartialAnswer,
+    field_values,
+    identity,
+    lost_hits,
+    missing,
+    with_source,
+)
 from shinglefold.rerank.index_knowledge import IndexFacts
 from shinglefold.rerank.page.collapse_request import (
     PRECISION,
@@ -33,7 +41,13 @@ from shinglefold.rerank.request.arguments import (
     rises_by_score,
     sort_keys,
 )
-from shinglefold.rerank.request.bodies import limit_of, narrowable, page_bounds, rank_window
+from shinglefold.rerank.request.bodies import (
+    limit_of,
+    narrowable,
+    page_bounds,
+    rank_window,
+    without_unwanted_id,
+)
 from shinglefold.rerank.request.fold_options import SearchRequest
 from shinglefold.rerank.request.hit_parts import inner_hit_names, without_fields
 from shinglefold.runtime.recent import RecentlyUsed
@@ -112,7 +126,10 @@ def native_page(
             if not made.torn:
                 return page
         else:
-            reason = f"{request.index!r} moved to another index during each of {_MOST_TRIES} searches"
+            reason = (
+                f"in each of {_MOST_TRIES} searches of {request.index!r} the engine's members of a group "
+                "lacked its hit, as while an alias moves or documents are deleted"
+            )
             if options.mode == "native" or options.facets == "groups":
                 raise EngineError(f"{reason}; search again")
             reasons = [reason]
@@ -141,7 +158,7 @@ class _Page:
         #: Whether the hits of a group are in the order of values that no request changes.
         self._by_fields = not self._policies and bool(keys) and not any(key.startswith("_") for key in keys)
         self._partial = PartialAnswer()
-        #: Whether the engine took members from another index than the hits, as an alias moved in between.
+        #: Whether members of a group lack its hit: the engine searches them later, maybe in another index.
         self.torn = False
         self._total_wanted = body.get("track_total_hits") is not False
         self._counting = GroupCounter(
@@ -177,16 +194,18 @@ class _Page:
         return self._response(answer, page, counted)
 
     def _number(self, hit: JSON) -> int | None:
-        values = (hit.get("fields") or {}).get(self._field) or [None]
-        number: int | None = values[0]
-        return number
+        return next(iter(field_values(hit, self._field)), None)
 
     def _hit(self, head: JSON, count: int) -> JSON:
         """Return the hit of a group in the shape of a page folded by window."""
         inner = dict(head.get("inner_hits") or {})
         attached = inner.pop(DUPLICATES, None)
-        own = self._without_group(head)
+        named = {one.name for one in self._options.inner_hits}
+        of_group = {name: found for name, found in inner.items() if name in named}
+        nested = {name: found for name, found in inner.items() if name not in named}
+        own = self._without_group(head) | ({"inner_hits": nested} if nested else {})
         if attached is None:
+            own = without_unwanted_id(own, self._body)
             members = {"total": {"value": count, "relation": "eq"}, "max_score": head.get("_score")}
             return own | {"inner_hits": {**inner, DUPLICATES: {"hits": {**members, "hits": [own]}}}}
         members = attached["hits"]
@@ -198,9 +217,11 @@ class _Page:
         shown = hits[0] if self._policies and hits else own
         others = [hit for hit in hits if identity(hit) != identity(shown)][: self._options.members]
         wanted = read_source_filter(self._options.member_source)
+        shown, *others = (without_unwanted_id(hit, self._body) for hit in (shown, *others))
         listed = [with_source(hit, wanted) for hit in (shown, *others)]
         scores = [score for hit in (own, *listed) if (score := hit.get("_score")) is not None]
         attached = {"total": members["total"], "max_score": max(scores, default=None), "hits": listed}
+        inner = {**shown.get("inner_hits", {}), **of_group}
         return shown | {"inner_hits": {**inner, DUPLICATES: {"hits": attached}}}
 
     def _without_group(self, hit: JSON) -> JSON:

@@ -142,6 +142,60 @@ def test_what_the_engine_would_not_answer_is_told(upstream, name, answer):
         assert "Log in" in shown or b"Log in" not in answer, shown
 
 
+#: Parts of a hit, with values of types that engines do not return.
+WRONG = [
+    *({"_index": value} for value in (5, [], {})),
+    *({"_id": value} for value in (5, True, ["1"], {})),
+    *({"_routing": value} for value in (5, [], {})),
+    *({"_score": value} for value in ("high", [], {})),
+    *({"_source": value} for value in (7, "text", [{}], True)),
+    *({"fields": value} for value in (7, "text", [{}])),
+    *({"sort": value} for value in ("x", 7, {"x": 1})),
+    *({"inner_hits": value} for value in (7, "text", [{}], {"a": 7}, {"a": {"hits": 7}})),
+    *({"inner_hits": {"a": {"hits": value}}} for value in ({}, {"hits": {}}, {"hits": ["b"]})),
+    {"inner_hits": {"a": {"hits": {"hits": [{**HIT, "_source": 7}]}}}},
+    {"inner_hits": {"a": {"hits": {"total": {"value": "x"}, "hits": []}}}},
+]
+
+
+def found(hits, **more):
+    return json.dumps({**FOUND, "hits": {**FOUND["hits"], "hits": hits, **more}}).encode()
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_a_part_of_a_hit_of_another_type_is_told(upstream, wrong):
+    """The last of several hits has it: all are checked, and the message quotes it."""
+    answer = found([HIT, {"_index": "pages", "_id": "2"}, {**HIT, **wrong}])
+    several = b'{"responses": [' + answer + b"," + answer + b"]}"
+    (name,) = wrong
+    expected = r"answer.*got .*Try again, and check the address"
+    if name != "inner_hits":
+        expected = rf"answer.*got {name}: .* in .*Try again, and check the address"
+    for way in WAYS:
+        for end, request, sent in (("_search", "a search", answer), ("_msearch", "several", several)):
+            asked = next(asked for given, (_, asked) in REQUESTS.items() if given.startswith(request))
+            with pytest.raises(EngineUnavailable, match=expected):
+                ask(upstream, way, (end, 0), sent, asked)
+
+
+@pytest.mark.parametrize("total", ["many", [], {}, {"value": None}, {"value": "9"}], ids=str)
+def test_a_total_that_is_no_number_is_told(upstream, total):
+    for way in WAYS:
+        with pytest.raises(EngineUnavailable, match=r"answer.*Try again, and check the address"):
+            ask(upstream, way, ("_search", 0), found([HIT], total=total), REQUESTS["a search"][1])
+
+
+@pytest.mark.parametrize(
+    "fields", [{"title": 7}, {"_dedup.digest": 7}, {"_dedup.signature": {"a": 1}}], ids=str
+)
+def test_doc_values_of_any_type_are_read(upstream, fields):
+    """They are as a document, and whoever wrote it, has them."""
+    hits = [{**HIT, "fields": fields, "sort": [1.0, 1]}, {**HIT, "_id": "2", "sort": [1.0, 2]}]
+    for way in WAYS:
+        page = ask(upstream, way, ("_search", 0), found(hits), REQUESTS["a search"][1])
+        assert [hit["_id"] for hit in page["hits"]["hits"]] == ["1", "2"]
+
+
 @pytest.mark.parametrize("answer", ODD, ids=lambda answer: answer.decode()[:40])
 def test_later_actions_of_a_bulk_that_are_not_answered_have_failed(upstream, answer):
     """Else a client would send the first ones again, or count the others as stored."""

@@ -1,6 +1,7 @@
 """What one caller sees of indices is not kept for others; what differs with each request is no caller."""
 
 import json
+import re
 import warnings
 
 import pytest
@@ -100,22 +101,98 @@ def test_an_index_is_the_same_for_all_callers(site):
     assert seen.asked == 1
 
 
-@pytest.mark.parametrize(("error", "warned"), [(PermissionDenied("no"), 0), (EngineUnavailable("lost"), 1)])
-def test_an_index_behind_an_alias_that_cannot_be_read_fails_no_write(site, error, warned):
+@pytest.mark.parametrize(
+    ("error", "behind", "told"),
+    [
+        (PermissionDenied("no"), ["site-1"], "'site-2', whose mappings may not be read.*backfill site-2`"),
+        (PermissionDenied("no"), ["site-1", "site-2"], ""),
+        (EngineUnavailable("lost"), ["site-1"], "in 'site-2' is that of its text before: lost"),
+    ],
+)
+def test_an_index_behind_an_alias_that_cannot_be_read_fails_no_write(site, error, behind, told):
     class Behind(Seen):
         def __call__(self, request):
             if isinstance(request, Call) and request.arguments == ("site-2",):
                 raise error
-            if isinstance(request, Send):
+            if isinstance(request, Send) and "_alias" not in request.request.path:
                 return RestResponse(201, {"_index": "site-2", "_id": "1", "result": "created"})
             return super().__call__(request)
 
     interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = ask(interceptor, Behind(site, {"site-1": True}), "one", "/pages/_doc/1", b'{"title": "a"}')
+        shown = dict.fromkeys(behind, True)
+        found = ask(interceptor, Behind(site, shown), "one", "/pages/_doc/1", b'{"title": "a"}')
     assert (found.status, found.body["_index"]) == (201, "site-2")
-    assert sum("site-2" in str(one.message) and "lost" in str(one.message) for one in caught) == warned
+    messages = [one for one in of_documents(caught) if "site-2" in one]
+    assert len(messages) == bool(told)
+    assert re.search(told, "".join(messages))
+
+
+def of_documents(caught):
+    """The warnings, but for those that tell of an index that it numbers groups."""
+    return [str(one.message) for one in caught if "numbers groups" not in str(one.message)]
+
+
+class NoAlias(Seen):
+    """An engine with an alias of two indices, whose options can't be read."""
+
+    answer = RestResponse(403, {"error": "no"})
+
+    def __call__(self, request):
+        if isinstance(request, Send) and "/_alias/" in request.request.path:
+            return self.answer
+        if isinstance(request, Send) and "/_update/" in request.request.path:
+            return RestResponse(200, {"_index": "site-2", "_id": "1", "result": "updated"})
+        return super().__call__(request)
+
+
+def test_an_alias_that_may_not_be_read_is_told(site):
+    """Which of its indices takes writes is unknown then, and what routing it gives to documents."""
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    denied = NoAlias(site, {"site-1": True, "site-2": True})
+    with pytest.warns(UserWarning, match="alias") as caught:
+        found = ask(interceptor, denied, "one", "/pages/_update/1", b'{"doc": {"title": "a"}}')
+    assert (found.status, found.body["result"]) == (200, "updated")
+    first, second = of_documents(caught)
+    assert "the user may not read the alias 'pages'" in first
+    assert "the fingerprint of '1' in 'pages' is that of its text before: the user may not read it" in second
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (503, {"error": {"type": "busy"}, "status": 503}),
+        (200, {"message": "Log in"}),
+        (200, "Log in"),
+        (200, None),
+        (200, []),
+        (200, {"site-1": {"aliases": 7}}),
+        (200, {"site-1": {"aliases": {"pages": 7}}}),
+    ],
+)
+def test_an_alias_that_cannot_be_read_now_fails_the_write(site, status, body):
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    denied = NoAlias(site, {"site-1": True, "site-2": True})
+    denied.answer = RestResponse(status, body)
+    with pytest.raises(EngineUnavailable, match=r"the engine.*answer"):
+        ask(interceptor, denied, "one", "/pages/_doc/1", b'{"title": "a"}')
+    assert denied.sent == []
+
+
+@pytest.mark.parametrize(("status", "told"), [(400, False), (403, True), (503, True)])
+def test_a_template_that_cannot_be_read_is_told(site, status, told):
+    class Denied(Seen):
+        def __call__(self, request):
+            if isinstance(request, Send) and "_simulate_index" in request.request.path:
+                return RestResponse(status, {"error": "no"})
+            return super().__call__(request)
+
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert ask(interceptor, Denied(site, {}), "one", "/pages/_doc/1", b'{"title": "a"}') is None
+    assert any("its template can't be looked at" in str(one.message) for one in caught) is told
 
 
 @pytest.mark.parametrize("index", ["site", "si*", "pages"])

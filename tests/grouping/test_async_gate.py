@@ -6,7 +6,7 @@ import pytest
 
 from shinglefold.engines.embedded.async_engine import AsyncEmbeddedEngine
 from shinglefold.errors import ConfigError, Refused
-from shinglefold.grouping import AsyncGate, Policy
+from shinglefold.grouping import AsyncGate, Gate, Policy
 from shinglefold.ingest.index_mapping import ensure_index
 
 
@@ -74,6 +74,17 @@ def test_the_common_passages_are_returned_on_request(ready, pipeline, text):
     assert passage["equal_tokens"] == 120
     assert passage["shown"]["text"] == text("a")
     assert none == []
+
+
+def test_it_has_the_methods_of_the_blocking_gate(ready, pipeline):
+    methods = [{name for name in vars(kind) if not name.startswith("_")} for kind in (Gate, AsyncGate)]
+    assert methods[1] - {"open"} == methods[0]
+
+    async def run():
+        async with ready() as engine, await AsyncGate.open(engine, "texts", pipeline=pipeline) as gate:
+            return await gate.sweep()
+
+    assert asyncio.run(run()) == 0
 
 
 def test_a_blocking_engine_is_rejected(engine, pipeline):

@@ -9,6 +9,7 @@ import threading
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from support import drop_in
@@ -190,6 +191,17 @@ def test_curl_and_compressed_requests(kit, gateway):
 
 
 @pytest.mark.newest
+def test_a_search_in_the_address_is_folded(kit, gateway):
+    path = f"{gateway.url}/{kit.names.read}/_search"
+    for body in (FOLDED, {**BRIDGE, "ext": {"dedup": False}}, {**FOLDED, "size": 2, "from": 1}):
+        given = urlencode({"source": json.dumps(body), "source_content_type": "application/json"})
+        answers = [send(f"{path}?{given}"), send(path, "POST", body)]
+        pages = [{**json.loads(text), "took": 0} for _, _, text in answers]
+        assert pages[0] == pages[1]
+        assert ("dedup" in pages[0]) is (body["ext"]["dedup"] is not False)
+    assert send(f"{path}?{given}", "POST", FOLDED)[0] == 400
+
+
 def test_always_and_the_prefix_of_the_gateway(kit, tmp_path):
     options = ("--always", "--workers", "1", "--admin-token", "a-token-of-the-tests")
     # The gateway has no credentials, whatever its environment says.

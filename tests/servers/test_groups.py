@@ -8,11 +8,14 @@ from support.hits import SCHEME, fingerprint_of
 from support.maintenance import put
 from support.random_pages import COUNT, SPECS, alike, components
 
+from shinglefold.errors import ConfigError
 from shinglefold.grouping.intent_index import intents_name
 from shinglefold.grouping.numbering import Numbering
 from shinglefold.ingest.index_mapping import default_recipe, recipe_mappings
 from shinglefold.rerank import FoldedSearch, FoldOptions
 from shinglefold.rerank.page.collapse_request import ResultSizes
+from shinglefold.rerank.request.arguments import InnerHits
+from shinglefold.rerank.request.fold_options import Preference
 from shinglefold.rerank.similar import SimilarOptions, SimilarSearch
 
 USUAL = [number for number, spec in enumerate(SPECS) if spec.scheme == SCHEME.id]
@@ -155,6 +158,78 @@ def test_native_answers_have_the_shape_of_a_window(engine, grouped):
     assert native.keys() == window.keys()
     for one, other in zip(native["hits"]["hits"], window["hits"]["hits"], strict=True):
         assert one.keys() == other.keys()
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"members": 0},
+        {"members": 3},
+        {"members": 3, "representative": (Preference("longest"),)},
+        {"members": 3, "representative": (Preference("newest", "rank"),), "inner_hits": (InnerHits("all"),)},
+    ],
+    ids=str,
+)
+def test_native_hits_and_members_have_their_own_nested_hits(engine, new_index, chosen):
+    """The hit that a policy chose had those of the first one, and the first of the members had none."""
+    mappings = recipe_mappings(replace(default_recipe(SCHEME), groups=True))
+    mappings["properties"] |= {
+        "rank": {"type": "integer"},
+        "parts": {"type": "nested", "properties": {"number": {"type": "integer"}}},
+    }
+    name = new_index(mappings, {"number_of_shards": 3, "number_of_replicas": 0})
+    stored = {number: source(number, SCHEME.id) for number in range(60)}
+    put(engine, name, {f"p{key}": {**one, "parts": [{"number": key}]} for key, one in stored.items()})
+    nested = {"path": "parts", "query": {"range": {"parts.number": {"gte": 0}}}, "inner_hits": {}}
+    found = folded(engine).search(name, body(query={"nested": nested}), FoldOptions(mode="native", **chosen))
+    assert found["dedup"]["mode"] == "native"
+    for hit in found["hits"]["hits"]:
+        for one in (hit, *hit["inner_hits"]["duplicates"]["hits"]["hits"]):
+            (part,) = one["inner_hits"]["parts"]["hits"]["hits"]
+            assert (part["_id"], part["_source"]) == (one["_id"], {"number": one["_source"]["rank"]})
+        assert ("all" in hit["inner_hits"]) is ("inner_hits" in chosen)
+
+
+@pytest.mark.parametrize("bare", ["_none_", ["_none_"]], ids=str)
+@pytest.mark.parametrize(
+    "chosen", [{"members": 0}, {"members": 3}, {"representative": (Preference("longest"),)}], ids=str
+)
+def test_native_hits_without_ids_are_the_same_hits(engine, grouped, bare, chosen):
+    """The engines return the ids of members all the same, so that the hit was not among them."""
+    search, options = folded(engine), FoldOptions(mode="native", **chosen)
+    shown = body(docvalue_fields=["rank"])
+    whole, told = (
+        search.search(grouped, {**shown, **more}, options)
+        for more in ({"_source": False}, {"stored_fields": bare})
+    )
+    assert told["dedup"] == whole["dedup"]
+    for one, other in zip(told["hits"]["hits"], whole["hits"]["hits"], strict=True):
+        members = [hit["inner_hits"].pop("duplicates")["hits"] for hit in (one, other)]
+        without = [{name: hit[name] for name in hit if name != "_id"} for hit in members[1]["hits"]]
+        assert members[0] == {**members[1], "hits": without}
+        assert one == {name: other[name] for name in other if name != "_id"}
+
+
+def test_native_members_are_not_those_of_derived_fields_and_it_is_told(engine, grouped):
+    if engine.info()["distribution"] != "opensearch":
+        pytest.skip("this server has no derived fields")
+    script = {"source": "emit(doc['rank'].value)"}
+    derived = {"derived": {"number": {"type": "long", "script": script}}}
+    search, reason = folded(engine), "without the request's derived fields"
+    for more in ({"query": {"range": {"number": {"gte": 9}}}}, {"fields": ["number"]}):
+        asked = body(**more, **derived)
+        for chosen in (
+            {"members": 3},
+            {"members": 0, "representative": (Preference("longest"),)},
+            {"members": 0, "inner_hits": (InnerHits("all"),)},
+        ):
+            options = FoldOptions(mode="auto", **chosen)
+            told = search.search(grouped, asked, options)["dedup"]
+            assert (told["mode"], reason in told["mode_reason"]) == ("window", True)
+            with pytest.raises(ConfigError, match=reason):
+                search.search(grouped, asked, replace(options, mode="native", on_trouble="raise"))
+        told = search.search(grouped, asked, FoldOptions(mode="native", members=0))["dedup"]
+        assert told["mode"] == "native"
 
 
 def test_a_run_that_numbers_groups_beside_another_knows_of_it(engine, new_index):

@@ -8,6 +8,7 @@ from support.gate.crashes import Trial, seeds
 from support.gate.moved import moved_words
 from support.gate.whole import run_whole, texts
 from support.hits import find_similar
+from support.maintenance import put
 from support.servers.local import LocalServer
 from support.servers.server import add_alias
 
@@ -16,6 +17,7 @@ from shinglefold.errors import EngineError
 from shinglefold.grouping import AsyncGate, Gate, Policy
 from shinglefold.grouping.intent_index import intents_name
 from shinglefold.ingest import Pipeline
+from shinglefold.model.stored_fingerprint import PENDING
 
 #: Texts of a trial: 160.
 SIZES = {"classes": 20, "copies": 8, "kills": 4}
@@ -71,6 +73,31 @@ def test_patterns_do_not_find_the_index_of_intents(engine, index, pipeline):
     assert intents_name(index) not in [info.name for info in engine.indices("*")]
     with Gate(engine, index, pipeline=pipeline) as gate:
         assert gate.sweep() == 0
+
+
+@pytest.mark.parametrize("kind", ["blocking", "awaited", "awaited, with a blocking engine"])
+def test_placeholders_of_crashed_writers_are_swept(server, engine, index, pipeline, kind):
+    """One whose lease has not ended stays."""
+
+    async def swept() -> list[int]:
+        given = {"blocking": engine} if "with" in kind else {}
+        async with (
+            open_async_engine(server.url) as awaited,
+            await AsyncGate.open(awaited, index, pipeline=pipeline, **given) as gate,
+        ):
+            put(engine, index, left)
+            return [await gate.sweep(), await gate.sweep()]
+
+    leases = {"a": 1, "b": 2, "c": 2**42}
+    left = {id_: {pipeline.recipe().field: {PENDING: until}} for id_, until in leases.items()}
+    if kind == "blocking":
+        with Gate(engine, index, pipeline=pipeline) as gate:
+            put(engine, index, left)
+            counts = [gate.sweep(), gate.sweep()]
+    else:
+        counts = asyncio.run(swept())
+    assert counts == [2, 0]
+    assert [engine.get(index, id_) is None for id_ in leases] == [True, True, False]
 
 
 def test_the_processor_fails_copies_on_their_way_through_a_pipeline(server, engine, index, pipeline):

@@ -206,3 +206,36 @@ def test_browsers_are_asked_for_what_the_server_asks_for(gateway, site, users):
     for user in (users["writer"], users["reader"]):
         status, challenge, page = look(gateway, user, "secret-pages?format=json")
         assert (status, challenge, page.keys()) == (403, None, {"index", "error"})
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one index", "several indices"])
+def test_a_user_who_may_not_read_an_alias_is_told_what_that_costs(gateway, secured, site, users, several):
+    """An alias says which of its indices takes writes, and the routing of its documents."""
+    note, old, new = site.engine.mappings(INDEX), "public-old", "public-new"
+    alias = "public-several" if several else "public-one"
+    for name in (old, new):
+        if site.engine.index_exists(name):
+            site.engine.delete_index(name)
+        site.engine.create_index(name, note, {"number_of_shards": 3, "number_of_replicas": 0})
+    if several:
+        add_alias(secured, alias, old)
+    add_alias(secured, alias, new, is_write_index=True, index_routing="r")
+
+    def write(name: str, method: str, path: str, body: Any) -> tuple[int, str]:
+        who = {"authorization": proof(users[name])}
+        status, headers, text = send(f"{gateway.url}/{alias}/{path}", method, body, **who)
+        assert json.loads(text).get("errors", False) is False, text
+        return status, headers.get("warning", "")
+
+    for name in ("chief", "keeper"):
+        unknown = several and name == "keeper"
+        status, told = write(name, "PUT", "_doc/1", {"title": "Bridge"})
+        assert (status < 300, f"may not read the alias '{alias}'" in told) == (True, unknown)
+        for method, path, body in (
+            ("POST", "_update/1", {"doc": {"title": "Bridge two"}}),
+            ("POST", "_bulk", b'{"update": {"_id": "1"}}\n{"doc": {"title": "Bridge three"}}\n'),
+        ):
+            status, told = write(name, method, path, body)
+            stale = f"the fingerprint of '1' in '{alias}' is that of its text before" in told
+            assert (status, stale) == (200, unknown), told
+        assert write(name, "POST", "_update/1", {"doc": {"published": 7}}) == (200, "")
