@@ -219,7 +219,7 @@ class _Page:
         wanted = read_source_filter(self._options.member_source)
         shown, *others = (without_unwanted_id(hit, self._body) for hit in (shown, *others))
         listed = [with_source(hit, wanted) for hit in (shown, *others)]
-        scores = [score for hit in (own, *listed) if (score := hit.get("_score")) is not None]
+        scores: list[float] = [score for hit in (own, *listed) if (score := hit.get("_score")) is not None]
         attached = {"total": members["total"], "max_score": max(scores, default=None), "hits": listed}
         inner = {**shown.get("inner_hits", {}), **of_group}
         return shown | {"inner_hits": {**inner, DUPLICATES: {"hits": attached}}}
