@@ -222,6 +222,17 @@ def items_of(answer: RestResponse, count: int) -> list[JSON]:
     return objects_of(replace(answer, body={"items": told}), "items", count)
 
 
+def takes_all(request: RestRequest) -> bool:
+    """Return whether a request takes its whole answer, as JSON."""
+    accepted = [str(one) for name, one in request.headers.items() if name.lower() == "accept"]
+    json = not accepted or any("json" in one or "*/*" in one for one in accepted)
+    return (
+        json
+        and request.parameters.get("format", "json") == "json"
+        and "filter_path" not in request.parameters
+    )
+
+
 def json_headers(headers: Mapping[str, str], *, lines: bool = False) -> dict[str, str]:
     """Return the headers of a request for one with a body of JSON, or of ``lines`` of JSON."""
     kind = "x-ndjson" if lines else "json"

@@ -22,6 +22,7 @@ from shinglefold.gateway.rest import (
     refuses_retries,
     send,
     status_of,
+    takes_all,
     warn,
     warn_stale,
     whole_number,
@@ -71,7 +72,7 @@ class SignedBulks:
         yield from self._sign(items, request.parameters)
         if not any(item.answer or item.update or item.gate or item.script for item in items):
             answer = yield from send(replace(request, body=_body(items)))
-            if not answer.refused and "filter_path" not in request.parameters:
+            if not answer.refused and takes_all(request):
                 items_of(answer, len(items))
             _warn_unread(items, request, answer)
             return (yield from self._follow_aliases(items, request, answer))

@@ -378,16 +378,20 @@ def can_continue(body: Mapping[str, Any], tie: str) -> bool:
     return after is None or len(after) == total or (tie == SEQ_NO and len(after) == total - 1)
 
 
+#: What hits have of stored fields, whatever a request names of them.
+_STORED = ("_id", "_routing", "_ignored")
+
+
 def with_ids(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a body whose hits have ids."""
-    if not _bare(body):
+    """Return a body whose hits have ids; one that servers refuse stays as it is."""
+    if not _bare(body) or body.get("_source") not in (None, False):
         return body
     return {**{key: value for key, value in body.items() if key != "stored_fields"}, "_source": False}
 
 
 def without_unwanted_id(hit: JSON, body: Mapping[str, Any]) -> JSON:
-    """Return a hit without the id if the request wants none."""
-    return {key: hit[key] for key in hit if key not in ("_id", "_routing")} if _bare(body) else hit
+    """Return a hit without the id, and the rest that is stored, if the request wants none."""
+    return {key: hit[key] for key in hit if key not in _STORED} if _bare(body) else hit
 
 
 def _bare(body: Mapping[str, Any]) -> bool:

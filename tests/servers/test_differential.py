@@ -37,6 +37,7 @@ NOT_NATIVE = {
     "nearest neighbours and fused rankings": lambda body: not narrowable(body),
     "completion suggestions would": lambda body: completions_body(body) is not None,
     "the index of a point in time is unknown": lambda body: "pit" in body,
+    "without the request's derived fields": lambda body: "derived" in body,
 }
 
 
