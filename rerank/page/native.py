@@ -203,7 +203,7 @@ class _Page:
         named = {one.name for one in self._options.inner_hits}
         of_group = {name: found for name, found in inner.items() if name in named}
         nested = {name: found for name, found in inner.items() if name not in named}
-        own = self._without_group(head) | ({"inner_hits": nested} if nested else {})
+        own: JSON = self._without_group(head) | ({"inner_hits": nested} if nested else {})
         if attached is None:
             own = without_unwanted_id(own, self._body)
             members = {"total": {"value": count, "relation": "eq"}, "max_score": head.get("_score")}
@@ -219,7 +219,7 @@ class _Page:
         wanted = read_source_filter(self._options.member_source)
         shown, *others = (without_unwanted_id(hit, self._body) for hit in (shown, *others))
         listed = [with_source(hit, wanted) for hit in (shown, *others)]
-        scores: list[float] = [score for hit in (own, *listed) if (score := hit.get("_score")) is not None]
+        scores = [score for hit in (own, *listed) if (score := hit.get("_score")) is not None]
         attached = {"total": members["total"], "max_score": max(scores, default=None), "hits": listed}
         inner = {**shown.get("inner_hits", {}), **of_group}
         return shown | {"inner_hits": {**inner, DUPLICATES: {"hits": attached}}}
