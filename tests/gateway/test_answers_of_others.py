@@ -189,7 +189,7 @@ def test_a_total_that_is_no_number_is_told(upstream, total):
     "fields", [{"title": 7}, {"_dedup.digest": 7}, {"_dedup.signature": {"a": 1}}], ids=str
 )
 def test_doc_values_of_any_type_are_read(upstream, fields):
-    """They are as a document, and whoever wrote it, has them."""
+    """They are what the document holds, of whatever type."""
     hits = [{**HIT, "fields": fields, "sort": [1.0, 1]}, {**HIT, "_id": "2", "sort": [1.0, 2]}]
     for way in WAYS:
         page = ask(upstream, way, ("_search", 0), found(hits), REQUESTS["a search"][1])
