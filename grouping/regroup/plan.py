@@ -115,8 +115,8 @@ def _choices(census: Census, place: int, scheme: Scheme) -> Iterator[int]:
     own = Fingerprint(scheme.id, "", 0, census.digest(place))
     yield from numbers_of(own, scope, key.index, key.id, key.routing)
     for attempt in count():
-        other = f"{key.id}\0{attempt}"
-        yield from numbers_of(Fingerprint(scheme.id, "", 0), scope, key.index, other, key.routing)
+        id_ = key.id if not attempt else f"{key.id}\0{attempt}"
+        yield from numbers_of(Fingerprint(scheme.id, "", 0), scope, key.index, id_, key.routing)
 
 
 def _count(census: Census, leaders: Int64s, counts: RegroupCounts) -> None:
