@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from shinglefold.contracts.engine import JSON, BulkFailure, Engine
+from shinglefold.contracts.engine import BUSY, JSON, BulkFailure, Engine
 from shinglefold.errors import EngineError, EngineUnavailable, IndexMissing
 from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline
 from shinglefold.ingest.writing.batch import send
@@ -130,7 +130,7 @@ def conflict_outcome(failure: BulkFailure) -> Literal["conflict", "gone", "refus
         return "gone"
     if failure.status == _REFUSED:
         return "refused"
-    if failure.status in (429, 503):
+    if failure.status in BUSY:
         raise EngineUnavailable(f"the engine is too busy: {failure.reason}; continue later")
     raise EngineError(f"the engine accepts no updates ({failure.status}): {failure.reason}")
 

@@ -13,6 +13,8 @@ JSON = dict[str, Any]
 Parameters = Mapping[str, Any]
 #: The format of a date whose mapping names none.
 DATE_FORMAT = "strict_date_optional_time||epoch_millis"
+#: Statuses of an engine that is busy now, and of a request that it did not run.
+BUSY, NOT_RUN = frozenset({429, 502, 503, 504}), frozenset({429, 503})
 #: One search of ``msearch``: index, body and, optionally, parameters. The index is None if the body names a
 #: point in time.
 Search = tuple[str | None, Mapping[str, Any]] | tuple[str | None, Mapping[str, Any], Parameters | None]

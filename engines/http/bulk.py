@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
-from shinglefold.contracts.engine import BulkFailure, BulkResult
+from shinglefold.contracts.engine import BUSY, BulkFailure, BulkResult
 from shinglefold.documents import with_id
 from shinglefold.engines.http.errors import (
-    BUSY,
     block_remedy,
     closed_remedy,
     field_remedy,

@@ -7,6 +7,7 @@ from json import JSONDecodeError
 from types import MappingProxyType
 from typing import Any
 
+from shinglefold.contracts.engine import BUSY, NOT_RUN
 from shinglefold.errors import (
     NODE_GONE,
     AuthenticationFailed,
@@ -22,10 +23,6 @@ from shinglefold.errors import (
     suggest,
 )
 
-#: Statuses of a server that is busy now.
-BUSY = frozenset({429, 502, 503, 504})
-#: Statuses of a request that the server did not run. After any other it may have run.
-_NOT_RUN = frozenset({429, 503})
 #: The most letters of an error, and of an answer that an error quotes.
 _LONGEST, _BEGIN = 500, 100
 #: A mapping whose ``dynamic`` is ``strict``.
@@ -65,7 +62,7 @@ class ClientErrors:
     def may_have_run(self, error: EngineUnavailable) -> bool:
         """Return whether a server may have run the request that failed; no when it was too busy for it."""
         cause = error.__cause__
-        ran = not isinstance(cause, Exception) or self.status(cause) not in _NOT_RUN
+        ran = not isinstance(cause, Exception) or self.status(cause) not in NOT_RUN
         return ran and not isinstance(error, NotRefreshed)
 
 

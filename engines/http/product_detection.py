@@ -17,8 +17,9 @@ from urllib.request import (
     build_opener,
 )
 
+from shinglefold.contracts.engine import BUSY
 from shinglefold.engines.http.connection import Connection
-from shinglefold.engines.http.errors import BUSY, reason, refusal, unavailable
+from shinglefold.engines.http.errors import reason, refusal, unavailable
 from shinglefold.errors import ConfigError, EngineError, EngineUnavailable, reason_of
 
 _LONGEST_ANSWER = 65_536

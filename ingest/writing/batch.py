@@ -11,7 +11,15 @@ from typing import Any, NamedTuple
 
 from msgspec.json import decode
 
-from shinglefold.contracts.engine import JSON, AsyncEngine, BulkFailure, BulkResult, Engine, GuardedWrites
+from shinglefold.contracts.engine import (
+    BUSY,
+    JSON,
+    AsyncEngine,
+    BulkFailure,
+    BulkResult,
+    Engine,
+    GuardedWrites,
+)
 from shinglefold.documents import values_at
 from shinglefold.errors import EngineError, EngineUnavailable, counted, suggest
 from shinglefold.ingest.fingerprinter import Meter
@@ -24,7 +32,6 @@ from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.runtime.backoff import Backoff, Stop, never
 
 Action = Mapping[str, Any]
-_BUSY = (429, 503)
 _CONFLICT = 409
 #: Seconds after which the settings are read again: a pipeline may be added during a run.
 _INTERVAL = 2.0
@@ -67,8 +74,8 @@ def send(
         result = _attempt(engine, actions, last=last or stop())
         written_over += result.written_over
         renamed.update(result.renamed)
-        busy = [failure for failure in result.failures if failure.status in _BUSY]
-        failed = [failure for failure in result.failures if failure.status not in _BUSY]
+        busy = [failure for failure in result.failures if failure.status in BUSY]
+        failed = [failure for failure in result.failures if failure.status not in BUSY]
         refused += [one for one in failed if one.status != _CONFLICT or one.action.get("_id") not in made_ids]
         if not busy:
             return Sent(refused, retried, written_over, renamed)

@@ -191,7 +191,7 @@ def test_dropped_documents_are_counted(engine: EmbeddedEngine, make_pipeline: Ma
     assert (summary.read, summary.indexed, summary.dropped) == (11, 6, 5)
 
 
-@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
 def test_what_the_engine_is_too_busy_for_is_sent_again(engine: EmbeddedEngine, pages: Pipeline, status: int):
     moody = Moody(engine, busy(status), busy(status))
     summary = index_documents(moody, "i", sources(5), pages, workers=1, backoff=QUICK)

@@ -96,7 +96,12 @@ def test_what_is_never_updated_has_failed_and_is_named_with_the_reason(
 
 
 @pytest.mark.parametrize(
-    ("status", "told"), [(429, "too busy: its queue is full"), (403, "accepts no updates (403): its queue")]
+    ("status", "told"),
+    [
+        (429, "too busy: its queue is full"),
+        (504, "too busy: its queue is full"),
+        (403, "accepts no updates (403): its queue"),
+    ],
 )
 def test_an_engine_that_accepts_no_updates_stops_the_run_with_its_reason(
     engine, unsigned, pipeline, status, told

@@ -19,8 +19,6 @@ Result = TypeVar("Result")
 Where = Literal["documents", "intents"]
 #: Statuses of a write that was done, and of one whose guard did not hold.
 DONE, CREATED, CONFLICT, MISSING = 200, 201, 409, 404
-#: Statuses of a store that is too busy: nothing was done.
-BUSY = (429, 503)
 #: Why a document that is only to be created is not stored.
 EXISTS = "a document with its id is stored already"
 #: Why a document is not stored that does not arrive at the shard where its id was reserved.

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from shinglefold.contracts.engine import VersionedDocument, WriteResult
+from shinglefold.contracts.engine import NOT_RUN, VersionedDocument, WriteResult
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.grouping.gate.protocol.decide import (
     Choice,
@@ -36,7 +36,6 @@ from shinglefold.grouping.gate.protocol.group_limit import limit_groups
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.intents import Intent
 from shinglefold.grouping.gate.protocol.member import (
-    BUSY,
     CONFLICT,
     CREATED,
     DONE,
@@ -149,7 +148,7 @@ def reserve(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
             taken.append(member)
         else:
             _drop_intent(member, context)
-            if written.status in BUSY:
+            if written.status in NOT_RUN:
                 member.busy_reason = written.reason
             else:
                 member.verdict = Verdict("failed", member.id, reason=written.reason)
@@ -267,7 +266,7 @@ def withdraw(
     context.register.settle(member.intent_id for member in members)
     written = yield from context.register.withdraw([*first, *deletions], given_up)
     results = list(zip(reserved, written[len(first) :], strict=False))
-    busy = {id(member): result.reason for member, result in results if result.status in BUSY}
+    busy = {id(member): result.reason for member, result in results if result.status in NOT_RUN}
     deleted = frozenset(member.id for member, result in results if result.status == DONE)
     for member in members:
         if id(member) not in busy:
@@ -298,7 +297,7 @@ def release(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
         ):
             actions.append(guard_revocation(held, context.gate_fields))
     written = (yield from context.register.withdraw(actions, ())) if actions else []
-    if busy := [result.reason for result in written if result.status in BUSY]:
+    if busy := [result.reason for result in written if result.status in NOT_RUN]:
         raise not_deleted(busy[0])
     context.register.settle(member.intent_id for member in members)
     for member in members:
@@ -400,8 +399,8 @@ def _store(
                 stale=frozenset(member.stale),
             )
             continue
-        again = written.status in (CONFLICT, MISSING, *BUSY)
-        member.busy_reason = written.reason if written.status in BUSY else ""
+        again = written.status in (CONFLICT, MISSING, *NOT_RUN)
+        member.busy_reason = written.reason if written.status in NOT_RUN else ""
         conflicting |= {member.id} if written.status == CONFLICT else set()
         failed.append((member, None if again else Verdict("failed", member.id, reason=written.reason)))
     second = yield from withdraw([member for member, _ in failed], context)
