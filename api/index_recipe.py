@@ -134,11 +134,11 @@ def _searched(scheme: Scheme) -> tuple[LanguageRef, ...]:
 
 
 def search_canonicalizer(scheme: Scheme) -> "Canonicalizer":
-    """Return the canonicalizer whose words an embedded index is searched by.
+    """Return the canonicalizer for searches of an embedded index.
 
     It keeps the lemmas of the scheme and drops no function words, so that phrases are found as written.
     """
-    # Imported here: what only reads a recipe analyses no text.
+    # Imported here, because code that only reads a recipe analyses no text.
     from shinglefold.canon import Canonicalizer
 
     return Canonicalizer.of(replace(scheme, languages=_searched(scheme)))

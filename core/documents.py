@@ -18,7 +18,7 @@ from msgspec.json import Encoder
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ProcessorError
 
-#: The field of a document that says what its texts are.
+#: The field of a document that names the format of its texts.
 FORMAT = "format"
 _PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _FAST = Encoder()

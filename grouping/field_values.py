@@ -224,7 +224,7 @@ def _is_date(several: Sequence[Mapping[str, Any]], name: str) -> bool:
     return bool(found) and all(dates)
 
 
-#: How dates are written that are not ISO 8601. 01/02/2024 is no date: in some countries it is another one.
+#: Formats of dates that are not ISO 8601. 01/02/2024 is not read: countries differ in what it means.
 _WRITTEN = (
     "%d.%m.%Y",
     "%d.%m.%Y %H:%M",

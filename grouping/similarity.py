@@ -153,11 +153,11 @@ class SimilarityModel:
 
     @property
     def tells_stale(self) -> bool:
-        """Whether texts tell whether fingerprints were made of them."""
+        """Whether a text shows if its fingerprint was made of it."""
         return self._signed is not None
 
     def stale(self, sources: Mapping[str, Mapping[str, Any]]) -> set[str]:
-        """Return the keys of those sources whose fingerprint is of another text; see ``TextStage.stale``."""
+        """Return the keys of sources whose fingerprint was made of another text; see ``TextStage.stale``."""
         if self._signed is None:
             return set()
         digests = {key: stored_parts(source, self.field).get("digest") for key, source in sources.items()}

@@ -37,7 +37,7 @@ _SCHEMES = ("http", "https")
 #: The fields whose values are never printed.
 SECRETS = ("password", "api_key", "bearer_token")
 _TEXTS = (*SECRETS, "product", "user", "client_cert", "client_key", "ca_file", "aws_region", "aws_service")
-#: What keys and tokens consist of.
+#: The characters of keys and tokens.
 _TOKEN = re.compile(r"[!-~]*")
 #: The comma between two addresses; any other comma may belong to a password.
 _SEPARATOR = re.compile(r",\s*(?=[A-Za-z+]{1,40}://)")

@@ -63,7 +63,7 @@ class ClientErrors:
     status: Callable[[Exception], int]
 
     def may_have_run(self, error: EngineUnavailable) -> bool:
-        """Return whether a server may have run the request that failed; no when it was too busy for it."""
+        """Return whether a server may have run the request that failed; False if it was too busy."""
         cause = error.__cause__
         ran = not isinstance(cause, Exception) or self.status(cause) not in _NOT_RUN
         return ran and not isinstance(error, NotRefreshed)
@@ -297,7 +297,7 @@ def error_type(body: object) -> str:
 def read_status(item: object) -> int:
     """Return the status of a document that could not be read by ``_mget``, whose errors have none.
 
-    What is not known may be a lost node or shard, so that another attempt can help.
+    An unknown error may be a lost node or shard, so another attempt can help.
     """
     return _READ_STATUSES.get(error_type(item), 503)
 

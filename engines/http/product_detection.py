@@ -105,7 +105,7 @@ def version_for_all(connection: Connection) -> str:
 
 
 def _request_root(connection: Connection) -> Detected:
-    """Return the first answer of an address; that of a busy server only if no other answers."""
+    """Return the first answer of an address; that of a busy server only if no other server answers."""
     busy: Detected | None = None
     failed: Exception | None = None
     for url in connection.urls:

@@ -176,7 +176,7 @@ class HttpRequests(ABC):
         refusals, sent = check_searches(searches)
         if not sent:
             return insert_refusals(refusals, [])
-        # Some parameters hold for a whole request: each search is one then.
+        # Some parameters hold for a whole request, so each search is a separate one.
         together = all(fits_msearch(search) for search in sent)
         answers = yield from (self._in_one_request(sent) if together else self._one_by_one(sent))
         return insert_refusals(refusals, answers)

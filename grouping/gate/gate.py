@@ -172,7 +172,7 @@ class BaseGate:
         return {"query": {"ids": {"values": [id_]}}, "size": _ROUTINGS, **self.engine.can.unaltered}
 
     def _common_passages(self, document: Document, hits: Sequence[JSON]) -> list[JSON]:
-        """Return the passages in common with that stored document that shares most."""
+        """Return the passages in common with the stored document that shares most."""
         (outcome,) = self.pipeline.run_block([without_fingerprint(document, self.recipe.field)])
         processed = document if outcome.document is None else outcome.document
         placed = self.pipeline.tools.canonicalizer.placed

@@ -39,7 +39,7 @@ from shinglefold.options.validation import check_engine, check_str, expected
 if TYPE_CHECKING:
     from shinglefold.ingest.writing.accounting import Summary
 
-#: Seconds between two checks of a run, and how many times as long as a check they are at least apart.
+#: The least seconds between two checks of a run, and the least interval in durations of a check.
 _INTERVAL, _SHARE = 2.0, 50.0
 #: The name of an index that a rebuild fills: the final name and the time.
 _REBUILD_NAME = re.compile(r"(.+)-\d{20}")

@@ -39,7 +39,7 @@ from shinglefold.runtime.signals import deferred
 
 _Q = TypeVar("_Q")
 _A = TypeVar("_A")
-#: Its number, as Windows has no such signal.
+#: The number of SIGKILL, a signal that Windows lacks.
 _SIGKILL = 9
 #: Seconds between checks for interrupts.
 _TICK = 0.2
@@ -158,9 +158,9 @@ def _raise_gc_threshold() -> None:
 
 
 def keep_loaded() -> None:
-    """Let the garbage collector of this process, which only serves, look rarely, and at new objects only.
+    """Collect garbage rarely, and only among new objects, in a process that only answers requests.
 
-    Those from before a fork stay alive, and traversing them would only copy their memory pages.
+    Objects from before a fork stay alive, and traversing them would only copy their memory pages.
     """
     gc.freeze()
     _raise_gc_threshold()

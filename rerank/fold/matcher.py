@@ -1,4 +1,4 @@
-"""Decides which hits match under one request, or may by their texts; compares a few with many at a time."""
+"""Decides which hits of a request match by signature, and which may match by text; compares few with many."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache

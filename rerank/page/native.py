@@ -291,7 +291,7 @@ def unfolded_page(answer: JSON, body: Mapping[str, Any] | None, scheme: str, rea
     hits = [_alone(hit) for hit in answer["hits"]["hits"]]
     start, size = 0, len(hits)
     if body is not None:
-        # The engine took them, also as texts and fractions.
+        # The engine accepted these numbers, also as text or with a fraction.
         start, size = int(float(body.get("from", 0))), int(float(body.get("size", 10)))
     cut = 0 if body is None else _cut(answer, body, start, size)
     lacks = missing(answer) | ({CUT: cut} if cut else {})

@@ -215,7 +215,7 @@ _TOP_ONLY = {"hybrid"}
 def split_request(body: Mapping[str, Any] | None) -> tuple[JSON, Mapping[str, Any]]:
     """Return the body without ``ext.dedup``, which engines would refuse, and the options in it.
 
-    None is a search for all documents.
+    A body of None searches for all documents.
 
     Numbers and flags given as text are parsed as engines parse them.
     """
@@ -371,7 +371,7 @@ def after_hit(body: Mapping[str, Any], tie: str) -> JSON:
 def can_continue(body: Mapping[str, Any], tie: str) -> bool:
     """Return whether reading can continue from a hit; the request's own ``search_after`` must fit."""
     after = body.get("search_after")
-    # Its formatted values don't tell where reading ended.
+    # Its formatted values don't determine where reading ended.
     if not resumable(body) or (after is not None and has_format(body)):
         return False
     total = len(total_order(body, tie))

@@ -1,4 +1,4 @@
-"""``shinglefold add FILE``: add the documents that are no near-duplicates of stored ones."""
+"""``shinglefold add FILE``: add the documents that are not near-duplicates of stored ones."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -114,7 +114,7 @@ def add(
     html: bool,
     **rules: Any,  # noqa: ANN401 - of the policy
 ) -> int:
-    """Add the documents that are no near-duplicates of stored ones.
+    """Add the documents that are not near-duplicates of stored ones.
 
     FILE is read as by index; - is standard input. Several processes may add to an index at the same time.
     Exit code 3 says that some documents were not added, or that an ingest pipeline of the server stored some

@@ -176,7 +176,7 @@ def serve(
 ) -> int:
     """Show in a browser what folds in an INDEX, and why.
 
-    Searches stand there before and after folding. Listens on this machine only, until it is interrupted.
+    Shows searches before and after folding. Listens on this machine only, until it is interrupted.
     Browsers never reach the engine, and no page changes anything.
     """
     try:

@@ -278,7 +278,7 @@ def matches(
 
 
 def _warn_of_missing_passages(store: "Store", index: str, target: "Target") -> None:
-    """Warn about documents that can't be found, because what passages are found by is not stored."""
+    """Warn about documents that can't be found, because they lack the stored elements of passages."""
     from shinglefold.model.stored_fingerprint import placeholder_query
 
     stored = {"exists": {"field": f"{store.field}.passages"}}

@@ -386,7 +386,7 @@ def _close_inherited_lock() -> None:
 
     That thread is not in this process, so the lock would be held, and the parent would wait, until it ends.
     """
-    # Where there is no /proc, nothing tells what a descriptor is of.
+    # Without /proc nothing shows which file a descriptor belongs to.
     with suppress(OSError):
         for name in os.listdir("/proc/self/fd"):
             with suppress(OSError):

@@ -94,7 +94,7 @@ def _claim(wanted: Sequence[tuple[Member, int]], context: DecisionContext) -> St
 
 
 def _demand(wanted: Sequence[tuple[Member, int]], claims: Mapping[int, Sequence[Intent]]) -> dict[int, int]:
-    """Return how many places of each group may be taken beside those of documents with its number."""
+    """Return how many places of each group may be taken, besides those of documents with its number."""
     ungrouped = Counter[int]()
     for member, group in wanted:
         ungrouped[group] = max(ungrouped[group], sum(like.group is None for like in member.likes))
