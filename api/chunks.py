@@ -110,7 +110,7 @@ async def fold_chunks_async(
 def warm(languages: Sequence[str] | None = None) -> None:
     """Load what ``fold_chunks`` needs, so that its first call takes no longer than the others.
 
-    Cost: 0.5 s for four languages, imports included. Compiled code is not loaded, as it takes longer.
+    Cost: 0.5 s for four languages, imports included. Compiled code is not loaded, because that takes longer.
     """
     scheme = _fingerprinter(None, codes_with_any(languages)).scheme
     samples = [sample for ref in scheme.languages for sample in language_class(ref.code).samples[:1]]
@@ -169,7 +169,7 @@ def _steps(
         # A caller may read from an iterator, whose end is the end of the list.
         with suppress(StopIteration, StopAsyncIteration):
             seen.add((yield wanted), "fetch_more")
-        # Not the length of the list, as many sources give no more than 100 at a time.
+        # Not the length of the list, because many sources give at most 100 at a time.
         more = len(seen.chunks) > before
         if more:
             groups = found.of(seen.chunks)

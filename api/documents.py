@@ -1,4 +1,4 @@
-"""Documents of an open index: those to find copies of, those that are stored, those to sign or write."""
+"""Documents of an open index: query documents, stored documents, and documents to sign or write."""
 
 import logging
 import re

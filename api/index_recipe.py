@@ -35,7 +35,7 @@ def mappings_or_none(engine: Engine, index: str) -> dict[str, JSON]:
 
 
 def missing_index(engine: Engine, index: str, remedy: str, where: str = "") -> IndexMissing:
-    """Return the error for a missing index, which names the index that is meant, or those that there are.
+    """Return the error for a missing index; it names the index probably meant, or the existing ones.
 
     Args:
         remedy: how to make the index; replaced if the name is of several indices.

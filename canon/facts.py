@@ -277,7 +277,7 @@ def _found(small: str, models: set[str]) -> Iterator[_Found]:
 
 
 def _variants(small: str, at: int) -> set[str]:
-    """Return the words for variants of a model that follow."""
+    """Return the words for variants of a model that follow a number."""
     match = _VARIANTS.match(small, at)
     return {f"v:{one}" for one in re.findall(_VARIANT, match[0])} if match else set()
 

@@ -55,7 +55,7 @@ def strip_html(html: str, keep_hidden: bool = False) -> str:
     """Return the text of an HTML page or fragment, one line for each block element.
 
     Leaves out what no browser shows: scripts, templates, the head, hidden elements, ``noscript``, ``object``,
-    pictures. The last four count where they are most of a page: scripts show it then. What scripts make
+    pictures. The last four stay where they are most of a page: then scripts show them. What scripts make
     visible counts, and if it is most of a page, buttons and hints after it don't. Accepts any input:
     broken markup is read as browsers read it, NUL and lone surrogates are dropped. Style sheets are not read.
 
@@ -115,7 +115,7 @@ def _unfold_headings(page: "LexborHTMLParser") -> None:
     lengths = dict[int, int]()
     for node in list(_outermost(page.css(_FOLDED_HEADING))):
         if (heading := node.parent) is not None:
-            # Measured once, as it may have thousands of buttons.
+            # Measured once, because a heading may have thousands of buttons.
             if heading.mem_id not in lengths:
                 lengths[heading.mem_id] = _characters(heading)
             if 2 * _characters(node) > lengths[heading.mem_id]:
@@ -322,7 +322,7 @@ def _may_be_most(hidden: "list[LexborNode]", whole: int) -> bool:
 
 
 def _is_inside(node: "LexborNode", of: set[int], known: dict[int, bool]) -> bool:
-    """Return whether a node has one of these elements above it; ``known`` keeps the answers."""
+    """Return whether a node is inside one of these elements; ``known`` caches the answers."""
     way = list[int]()
     found = False
     for above in _ancestors(node):

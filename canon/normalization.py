@@ -132,7 +132,7 @@ def _line_breaks(block: CleanBlock, special: Int64s, joins: Joins) -> Int64s:
     # The last line of a text ends before the next text, or at the end of the block.
     broken = ~_among(ends + 1, np.append(block.origins, len(codes)))
     ends[~broken] = 0
-    # The next line may be indented; ends are then those of its blanks.
+    # The next line may be indented; then ``ends`` are the ends of its blanks.
     for _ in range(DEEPEST_INDENT):
         blank = (codes[ends + 1] == _BLANK) | (codes[ends + 1] == _TAB)
         if not blank.any():

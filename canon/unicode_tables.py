@@ -111,7 +111,7 @@ def characters() -> Characters:
     as_unit = has_script(script, [number[name] for name in unit_scripts]) & (kind & WORD > 0)
     kind[as_unit] ^= WORD | UNIT
     value = fold.astype(np.uint64) + np.uint64(1)
-    # By planes, as memory that is not in the cache costs more than the work.
+    # Plane by plane: memory outside the cache costs more than the work.
     for plane in np.split(value, 17):
         plane[:] = mix(plane)
     return Characters(kind, fold, value, script, scripts)

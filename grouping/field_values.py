@@ -274,7 +274,7 @@ def first_date(hit: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, float
 
 
 def _read_date(value: object) -> float | None:
-    # A column of numbers that lacks some holds fractions.
+    # Whole numbers in a column with missing values are read as floats.
     value = int(value) if isinstance(value, float) and value.is_integer() else value
     text = "" if isinstance(value, bool | float) else as_text(value).strip()
     if text.isdigit() and len(text) in (4, 8):

@@ -242,7 +242,7 @@ class SimilarityModel:
         """Return the pairs that match by signature, and the uncertain ones."""
         rows = np.arange(len(ours), dtype=np.int64)
         if self._band is not None:
-            # The three differ in their thresholds alone: those that match by a higher one are few.
+            # The three differ only in their thresholds, and few pairs match at a higher one.
             possible = self._band.possible.matches(ours, rows, theirs)
             near = self._matcher.decide(possible.copy(), ours, rows, theirs, 0)
             return near, possible & ~self._band.sure.decide(near.copy(), ours, rows, theirs, 0)

@@ -92,7 +92,7 @@ class FieldWatch:
 
     @property
     def missing_facts(self) -> tuple[str, ...]:
-        """A sentence for each field of facts that no document has, so that it keeps none apart."""
+        """A sentence for each field of facts that no document has: it keeps no documents apart."""
         return tuple(
             f"no document has the field {name}, whose values are to keep copies apart (never_differ)"
             for name in self.facts
@@ -169,7 +169,7 @@ class TextCoverage:
 
     @property
     def misread(self) -> bool:
-        """Whether most of the text is in other fields than the one that documents lack."""
+        """Whether most of the text is in other fields than the missing one."""
         return self.mostly_unread and bool(self.lacking)
 
     def suggestion(self) -> tuple[str, ...]:

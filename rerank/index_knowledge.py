@@ -91,7 +91,7 @@ class IndexFacts:
     ``seen``: what hits may show without a contradiction: indices, other schemes, "" for no fingerprints.
     ``signing``: the parts of the mappings of each index that tell how texts were signed.
     ``settled``: whether the mappings were just read again, so that hits contradict nothing.
-    ``inexact``: sort keys by which servers may skip hits, of those that searches had.
+    ``inexact``: sort keys of earlier searches by which servers may skip hits.
     ``dates``: fields of ``uses`` that are dates in a format that folding can't read.
     ``keywords``: fields of ``uses`` that are keywords in some index.
     ``pipeline``: the default search pipeline of the index; {} if there is none, or it can't be read.

@@ -273,7 +273,7 @@ def read_text(path: str, kind: str, encoding: str = "") -> str:
 
     Args:
         kind: ``html``, ``text``, or ``auto`` to go by the name.
-        encoding: "" means the one that the file declares.
+        encoding: "" means the declared one.
 
     Raises:
         InputError: it can't be read.
@@ -282,7 +282,7 @@ def read_text(path: str, kind: str, encoding: str = "") -> str:
 
 
 def text_as_indexed(path: str, kind: str, encoding: str, recipe: "Recipe") -> tuple[str, str | None]:
-    """Return the text that an index would make the fingerprint of a file or of standard input from.
+    """Return the text of a file or of standard input of which an index would make the fingerprint.
 
     An HTML page and a document go through the pipeline of the index, so that the file of a stored one equals
     it. If they lack the fields that the index reads, the text is that of ``read_text``.

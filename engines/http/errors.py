@@ -268,7 +268,7 @@ def broken_answer(who: str, where: str = "", came: object = "") -> EngineUnavail
 
 
 def unexpected_answer(who: str, expected: str, came: object) -> EngineUnavailable:
-    """Return the error for an answer in JSON that lacks what the server answers to this request."""
+    """Return the error for a JSON answer that lacks the parts expected for this request."""
     got = _short(str(came), _BEGIN)
     return EngineUnavailable(
         f"{who} answers with JSON that does not fit the request: expected {expected}, got {got}. "

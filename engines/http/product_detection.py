@@ -200,7 +200,7 @@ def without_redirects(kind: Any) -> Any:  # noqa: ANN401 - a class, which no che
         @session.setter
         def session(self, opened: Any) -> None:  # noqa: ANN401
             if opened is not None:
-                # A session warns of attributes that are set in the usual way.
+                # A session warns about attributes that are set in the usual way.
                 object.__setattr__(opened, "request", partial(opened.request, allow_redirects=False))
             self._session = opened
 

@@ -62,7 +62,7 @@ from shinglefold.errors import (
 )
 
 T = TypeVar("T")
-#: Yields requests, which ``operator.call`` sends; is sent what the client returns, or raises; returns T.
+#: A generator of requests for ``operator.call``: receives what the client returns or raises; returns T.
 Steps = Generator[Callable[[], Any], Any, T]
 #: The connections of opensearch-py's asynchronous client, unless it is told otherwise.
 _ASYNC_OPENSEARCH_POOL = 10
@@ -290,7 +290,7 @@ class HttpRequests(ABC):
         read: Callable[[JSON], T],
         refine: Callable[[EngineError], EngineError] | None = None,
     ) -> Steps[T]:
-        """Return what is read in the answer to a request; see ``read_answer`` and ``_translate_errors``."""
+        """Send a request and return its parsed answer; see ``read_answer`` and ``_translate_errors``."""
         with self._translate_errors(refine):
             return read_answer((yield send), self.who, expected, read)
 

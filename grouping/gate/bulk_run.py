@@ -21,8 +21,8 @@ class BulkRun:
         unknown: documents that are being decided; if the run ends now, some may have been stored.
         stopped: why the run ended early; "" if it did not.
         stale: stored documents whose fingerprint was made of another text, and so decided nothing.
-        read_back: counts documents that the server stored otherwise than they were signed, and those that
-            could not be read to be compared.
+        read_back: counts documents that the server did not store as they were signed, and those that could
+            not be read back.
     """
 
     verdicts: list[JSON] = field(default_factory=list)

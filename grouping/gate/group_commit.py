@@ -345,7 +345,7 @@ class LoopThread:
 
     @property
     def forked(self) -> bool:
-        """Whether this process is a fork of the one that started the thread, and so lacks the thread."""
+        """Whether this process was forked after the thread was started, and so lacks the thread."""
         return os.getpid() != self._process
 
     def submit(

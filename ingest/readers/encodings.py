@@ -160,7 +160,7 @@ class EncodingGuess:
 
 
 def _remedy(found: str) -> str:
-    """Return what to do about a text of another encoding, given Python's name of that, or ""."""
+    """Return the remedy for a text of another encoding, given Python's name of it, or ""."""
     name = _CANDIDATES.get(found, "")
     return f"it looks like {name}, try --encoding {name}" if name else "say its --encoding"
 
@@ -171,7 +171,7 @@ def _guess(raw: bytes) -> str:
     found = _cyrillic(sample)
     if found:
         return found
-    # Imported here, as few inputs need it and the import is slow.
+    # Imported here, because few inputs need it and the import is slow.
     from charset_normalizer import from_bytes
 
     best = from_bytes(sample, cp_isolation=list(_CANDIDATES)).best()
@@ -315,11 +315,11 @@ def codec_of(label: str) -> str:
     Raises:
         LookupError, UnicodeError: there is no such encoding, or it can't replace what is invalid.
     """
-    # Python reads labels with other punctuation, too, and has names for them that browsers know.
+    # Python also reads labels with other punctuation, and its own names for these are known to browsers.
     found = webencodings.lookup(label) or webencodings.lookup(codecs.lookup(label).name)
-    # Without a byte order in its name, UTF-16 has that of its byte order mark.
+    # UTF-16 without a byte order in its label has the order of its byte order mark.
     if found is None or found.name.startswith(("utf-", "replacement", "x-user-defined")):
-        # A byte order mark is dropped from UTF-8 whatever it is called.
+        # A byte order mark is dropped from UTF-8, whatever its label.
         name = codecs.lookup(label).name.removesuffix("-sig")
         # Else the run would end at the first invalid byte.
         b"\xff".decode(name, "replace")
@@ -332,8 +332,8 @@ def strip_bom(raw: bytes, encoding: str = "", html: bool = False, label: str = "
     """Return a text's bytes without byte order mark, and its encoding.
 
     Args:
-        encoding: if empty, the encoding of the byte order mark, or the one that an HTML page declares
-            unless the page is UTF-8, or UTF-8. ``utf-16`` and ``utf-32`` have the byte order that is seen.
+        encoding: if empty: that of the byte order mark, else the one that an HTML page declares (unless its
+            text is UTF-8), else UTF-8. ``utf-16`` and ``utf-32`` have the byte order that is seen.
         label: the encoding that a server declares for a page, which overrides the page's own.
     """
     given = codec_of(encoding) if encoding else ""
@@ -438,7 +438,7 @@ def _decodes(raw: bytes, encoding: str) -> bool:
 
 
 def _reads(text: str) -> bool:
-    """Return whether nearly all characters are those of a text."""
+    """Return whether nearly all characters are usual in texts."""
     good = sum(
         one.isalnum() or one.isspace() or one in "，。、；：？！（）「」《》“”—…,.;:!?()-" for one in text
     )

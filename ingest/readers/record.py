@@ -132,7 +132,7 @@ def to_document(value: object, id_field: str = "") -> Document:
 
 
 def without_surrogates(value: Any) -> tuple[Any, int]:  # noqa: ANN401 - JSON
-    """Return a JSON value with lone surrogates replaced, as no engine can store them, and their number.
+    """Return a JSON value with lone surrogates replaced, which no engine can store, and their number.
 
     A key that another one has already gets further replacements, so that no value is lost.
     """

@@ -56,7 +56,7 @@ def released_after(engine: object, index: str) -> Iterator[None]:
 
 
 class IndexChanged(EngineError):
-    """The index is not the one that a run began to write to."""
+    """The index of a run was deleted or replaced, or its recipe changed."""
 
 
 @dataclass(slots=True)

@@ -151,7 +151,7 @@ def infrequent_gc() -> Iterator[None]:
 
 
 def _raise_gc_threshold() -> None:
-    """Collect garbage once per few blocks of documents, as hardly any of it is in cycles."""
+    """Collect garbage once per few blocks of documents, because hardly any of it is in cycles."""
     # A threshold of 0 means that collection is switched off.
     if threshold := gc.get_threshold()[0]:
         gc.set_threshold(max(_GC_THRESHOLD, threshold))

@@ -232,7 +232,7 @@ class TextStage:
     def stale(self, documents: Mapping[Key, tuple[Mapping[str, Any], str]]) -> set[Key]:
         """Return the documents whose fingerprints were made of another text.
 
-        Uncertain documents are omitted, such as those of which a role may hide a part of the text.
+        Uncertain documents are omitted, such as those whose text a role may hide in part.
 
         Args:
             documents: the source with the fields of texts, and the stored digest of each.

@@ -268,7 +268,7 @@ def _with_ranking(hit: Hit, fetched: JSON, keys: slice | None, formatted: Sequen
 
     Args:
         keys: the sort values to return; None for none.
-        formatted: the places of those that have a format.
+        formatted: the places of the sort keys that have a format.
         values: a hit whose sort values are a constant and the formatted ones.
     """
     ranked = {**fetched, "_score": hit.get("_score")}

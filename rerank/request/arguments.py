@@ -267,8 +267,8 @@ def rises_by_score(body: Mapping[str, Any]) -> bool:
 def window_keys(body: Mapping[str, Any]) -> list[Any]:
     """Return the sort keys to read windows by: without formats, the first with an explicit ``missing``.
 
-    ``search_after`` a formatted value loses or repeats hits, as many values have the same text. A request's
-    own ``search_after`` has such texts, so its keys keep their formats.
+    ``search_after`` a formatted value loses or repeats hits, because many values have the same text. A
+    request's own ``search_after`` has such texts, so its keys keep their formats.
     """
     keys = sort_keys(body)
     for place in formatted_places(body):

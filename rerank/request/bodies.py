@@ -378,7 +378,7 @@ def can_continue(body: Mapping[str, Any], tie: str) -> bool:
     return after is None or len(after) == total or (tie == SEQ_NO and len(after) == total - 1)
 
 
-#: What hits have of stored fields, whatever a request names of them.
+#: Stored fields that hits have, whatever a request names.
 _STORED = ("_id", "_routing", "_ignored")
 
 
@@ -390,7 +390,7 @@ def with_ids(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def without_unwanted_id(hit: JSON, body: Mapping[str, Any]) -> JSON:
-    """Return a hit without the id, and the rest that is stored, if the request wants none."""
+    """Return a hit without the id and other stored fields if the request wants none."""
     return {key: hit[key] for key in hit if key not in _STORED} if _bare(body) else hit
 
 

@@ -169,7 +169,7 @@ def add(
 def _keep_result(run: "BulkRun") -> Iterator[None]:
     """Store the error that ends a run in ``run.stopped``, so that the summary is printed.
 
-    An error before the first document is raised, as there is nothing to sum up.
+    An error before the first document is raised, because there is nothing to sum up.
     """
     try:
         yield

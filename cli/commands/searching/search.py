@@ -351,7 +351,7 @@ def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]
             # A signal between making and noting the folder would leave it behind.
             folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="shinglefold-"))
         engine = opened.enter_context(closing(open_engine(folder, search_canonicalizer(scheme))))
-        # One worker, as starting others would take longer than indexing.
+        # One worker, because starting others would take longer than indexing.
         pipeline = Pipeline.from_json(default_definition(settings.field, pages=True), scheme)
         with progress_bar("indexing") as bar:
             summary = index_documents(

@@ -250,10 +250,10 @@ def _cursor_parser(key: SortKey, field: Field) -> Callable[[Any], Any]:
 
 
 def missing_value(key: SortKey, field: Field) -> Any:  # noqa: ANN401 - what the field holds
-    """Return the value by which documents without one are sorted, as on servers; None for strings.
+    """Return the sort value of documents without a value, as on servers; None for strings.
 
     Raises:
-        UnsupportedQuery: the one that was given is not of the field's type.
+        UnsupportedQuery: the given value is not of the field's type.
     """
     if key.missing not in ("_last", "_first"):
         try:

@@ -299,7 +299,7 @@ class Reader:
 
     def _reload(self) -> None:
         self._loaded_stamp = self.stamp()
-        # The files before and after the reload are mapped, as earlier searchers may need removed ones.
+        # Map the files before and after the reload, because earlier searchers may need removed ones.
         before = RecordFiles.of(self._folder / FOLDER, self._record_files)
         self.index.reload()
         self._record_files = before | RecordFiles.of(self._folder / FOLDER, before)
