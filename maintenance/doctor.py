@@ -172,7 +172,7 @@ class Diagnosis:
 
     @property
     def misread(self) -> bool:
-        """Whether no document has text in the fields of the pipeline, or most have a title alone there."""
+        """Whether no document has text in the fields of the pipeline, or most have only a title in them."""
         return self.textless or bool(self.unread and 2 * self.titles_alone > self.documents)
 
     @property

@@ -315,7 +315,7 @@ def codec_of(label: str) -> str:
     Raises:
         LookupError, UnicodeError: there is no such encoding, or it can't replace what is invalid.
     """
-    # Python also reads labels with other punctuation, and its own names for these are known to browsers.
+    # Python also reads labels with other punctuation, and browsers know its names for these.
     found = webencodings.lookup(label) or webencodings.lookup(codecs.lookup(label).name)
     # UTF-16 without a byte order in its label has the order of its byte order mark.
     if found is None or found.name.startswith(("utf-", "replacement", "x-user-defined")):

@@ -211,7 +211,7 @@ class _Page:
         members = attached["hits"]
         hits = [self._member(hit) for hit in members["hits"]]
         if identity(own) not in map(identity, hits):
-            # Sorted by fields, the first member comes from the index of the hit.
+            # If the sort is by fields, the first member comes from the index of the hit.
             elsewhere = self._by_fields and any(hit["_index"] != own["_index"] for hit in hits[:1])
             self.torn |= elsewhere or len(hits) >= members["total"]["value"]
         shown = hits[0] if self._policies and hits else own

@@ -56,7 +56,7 @@ _EXACT = frozenset(
     {"long", "integer", "short", "byte", "double", "float", "unsigned_long", "boolean"}
     | {"date", "date_nanos", "keyword", "constant_keyword", "ip", "text"}
 )
-#: Formats of dates whose values servers read again as they were; of ``yyyy`` they lose the era.
+#: Date formats that servers print and parse without loss; with ``yyyy`` they lose the era.
 _EXACT_FORMATS = (None, DATE_FORMAT, "epoch_millis")
 _EXACT_OPTIONS = {"order", "missing", "mode", "unmapped_type", "format"}
 

@@ -172,7 +172,7 @@ def open_collection(
     Args:
         shown: fields to keep of each document.
         titles: the option that asks for titles, "" without one.
-        signed: see ``scale_options``, like ``memory``, in bytes, and ``most_shared``.
+        signed, memory, most_shared: see ``scale_options``; ``memory`` is in bytes.
     """
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.model.recipe import TEXTS

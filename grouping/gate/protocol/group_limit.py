@@ -119,10 +119,10 @@ def _roomy(demand: Mapping[int, int], context: DecisionContext) -> Steps[set[int
 def _read_groups(
     groups: tuple[int, ...], further: set[str], demand: Mapping[int, int], context: DecisionContext
 ) -> Steps[tuple[dict[str, VersionedDocument], set[str]]]:
-    """Read as many documents of groups as decide whether they are full, and some further documents.
+    """Read the documents that decide whether groups are full, and some further documents.
 
     Returns:
-        The documents, and the ids of stale ones of groups that they would fill.
+        The documents, and the ids of stale documents in groups that these would fill.
     """
     limit = context.policy.most
     held: dict[str, VersionedDocument] = {}
