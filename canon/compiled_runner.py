@@ -81,7 +81,7 @@ class Kernel:
         Raises:
             ImportError: numba is not installed.
         """
-        # It builds tables when it is loaded.
+        # Imported here, because the module builds tables when it is loaded.
         from shinglefold.canon.compiled_kernel import hash_block
 
         most = max(map(len, router.groups))

@@ -408,7 +408,7 @@ def _names(plain: str) -> set[str]:
         for number, match in enumerate(_WORD.finditer(sentence)):
             word = match[0]
             if not number and not _CHINESE.search(sentence, 0, match.start()):
-                continue  # It begins the sentence.
+                continue  # The word begins the sentence.
             begins = sentence[max(0, match.start() - 3) : match.start()].rstrip()[-1:]
             named = len(word) >= _SHORTEST and word[0].isupper() and word[1:].islower()
             # A name before its model may begin the sentence in a copy; the model is a fact of its own.

@@ -30,7 +30,7 @@ _SPACES = "|".join(
 #: Tags of block elements without a line end before them, as bytes: the parser takes UTF-8, and bytes are
 #: searched faster. (A line end that the parser drops follows a block tag, which gets its own.)
 _BLOCK_TAG = re.compile(rf"<(?<!\n<)(?=/?(?:{_either_case(_BLOCKS)})(?:[/>]|{_SPACES}))".encode("latin-1"))
-#: Elements that no browser shows as text of the page, and readings above the line.
+#: Elements that no browser shows as text of the page, and ruby annotations (``rt``).
 _UNREAD = [
     "script", "style", "template", "noframes", "noembed", "iframe", "head", "audio", "video", "canvas",
     "datalist", "title", "desc", "metadata", "defs", "symbol", "annotation", "annotation-xml", "rt", "rtc",

@@ -136,7 +136,7 @@ class IndexFacts:
     def may_skip_hits(self, body: Mapping[str, Any]) -> bool:
         """Return whether servers may lose hits by the first sort key of a request."""
         if self.uses is None:
-            # As under a point in time of the caller: the types of fields are unknown.
+            # The types of fields are unknown, as under a point in time of the caller.
             return any(not skips_exactly(key, ()) for key in sort_keys(body)[:1])
         return bool(_sorted_by(body) & self.inexact)
 

@@ -422,7 +422,7 @@ def _fingerprint_options(value: object, field: str) -> Iterator[dict[str, Any]]:
 
 
 def first_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the first difference of two pipelines, as each has it."""
+    """Return the first difference of two pipelines, as text for each."""
     return next(_differences(one, other, ""))
 
 

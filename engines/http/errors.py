@@ -30,7 +30,7 @@ _NOT_RUN = frozenset({429, 503})
 _LONGEST, _BEGIN = 500, 100
 #: A mapping whose ``dynamic`` is ``strict``.
 _STRICT = re.compile(r"dynamic introduction of \[(?P<field>[^]]+)\] within \[(?P<within>[^]]*)\]")
-#: How the clients' errors begin if an answer can't be read.
+#: The beginnings of the clients' errors about an unreadable answer.
 _UNREAD = re.compile("Unable to deserialize|Unknown mimetype, ")
 #: Statuses of a request with malformed content.
 MALFORMED = frozenset({400, 413})

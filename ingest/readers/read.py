@@ -49,7 +49,7 @@ _SUFFIXES: dict[Format, tuple[str, ...]] = {
     "html": HTML,
     "text": TEXT,
 }
-#: How pages begin, whatever their name is: the table of WHATWG's MIME Sniffing Standard, and parts of a head.
+#: The beginnings of pages of any name: the table of WHATWG's MIME Sniffing Standard, and parts of a head.
 _PAGE = re.compile(
     rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:\s|<!--.*?(?:-->|\Z)|<\?xml.*?>)*+"
     rb"<(?:!doctype\s+html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p|meta|link|base)[\s/>]",

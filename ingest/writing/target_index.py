@@ -123,7 +123,7 @@ class IndexWatch:
                 raise IndexChanged(self._made_anew(name))
             if name not in now and (self._written[name] or name == self.index):
                 if self.again and now and not self.engine.index_exists(name):
-                    # One of several indices was deleted, as old ones are.
+                    # One of several indices was deleted, which is usual for old ones.
                     continue
                 raise IndexChanged(self._gone(name, now))
         try:

@@ -125,7 +125,7 @@ class WorkerProcess:
         if self._channel is not None:
             self._channel.close()
         if self._process is not None:
-            # It has nothing to clean up, and ignores SIGTERM.
+            # The process has nothing to clean up, and ignores SIGTERM.
             self._process.kill()
             self._process.join()
         self._channel = self._process = None

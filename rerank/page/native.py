@@ -299,7 +299,7 @@ def unfolded_page(answer: JSON, body: Mapping[str, Any] | None, scheme: str, rea
         {"scheme": scheme, "mode": "unfolded", "mode_reason": reason},
         _stopped_by(answer, body, start, size, lacks),
         len(hits),
-        # How many groups there are is unknown: all hits may be near-duplicates.
+        # The number of groups is unknown: all hits may be near-duplicates.
         {"value": min(1, start + len(hits)), "relation": "gte"},
     )
     if lacks:

@@ -371,7 +371,7 @@ def after_hit(body: Mapping[str, Any], tie: str) -> JSON:
 def can_continue(body: Mapping[str, Any], tie: str) -> bool:
     """Return whether reading can continue from a hit; the request's own ``search_after`` must fit."""
     after = body.get("search_after")
-    # Its formatted values don't determine where reading ended.
+    # Formatted values in ``search_after`` don't determine where reading ended.
     if not resumable(body) or (after is not None and has_format(body)):
         return False
     total = len(total_order(body, tie))

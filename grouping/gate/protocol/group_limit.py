@@ -127,7 +127,7 @@ def _read_groups(
     limit = context.policy.most
     held: dict[str, VersionedDocument] = {}
     stale: set[str] = set()
-    # Some may have left the group since searches saw them, or be stale: where these matter, all are read.
+    # Some documents may have left since searches saw them, or be stale: if these matter, read all.
     for size in (limit + 1, _ALL):
         found: list[Sequence[str]] = yield FindGroups(groups, size)
         held |= yield from read_documents(further.union(*found) - held.keys())
