@@ -112,7 +112,7 @@ class Connection:
         if self.aws_region and self.product == "elasticsearch":
             raise ConfigError("aws_region: only OpenSearch takes signed requests")
         self._check_credentials()
-        # Locks and sockets do not take any number.
+        # Locks and sockets reject numbers that are too large.
         check_number("timeout (seconds)", self.timeout, high=1_000_000, above=True)
         check_int("retries", self.retries)
         check_int("max_connections", self.max_connections, 1)

@@ -242,7 +242,7 @@ def matches(
 ) -> int:
     """Find the documents that contain a part of a text.
 
-    The argument is a file, or - for standard input. The index must store what passages are found by ("index
+    The argument is a file, or - for standard input. The index must store elements of passages ("index
     --passages"). The largest share comes first.
     """
     from shinglefold.cli.shared.open_index import no_passages, open_store, seal_of_index
