@@ -180,7 +180,7 @@ def remove(
 def _recovered(
     engine: Engine, index: str, found: Mapping[str, JSON], seal_key: str | None, settings: Settings
 ) -> Recipe | None:
-    """Return the recipe of the fingerprints in an index that has lost its own; None if it has none.
+    """Return the recipe of the fingerprints in an index that has lost its own; None without fingerprints.
 
     Raises:
         ConfigError: it can't be found out.
