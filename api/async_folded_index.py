@@ -165,7 +165,7 @@ class AsyncFoldedIndex:
         """Return the documents that contain passages of a text; see ``FoldedIndex.matches``."""
         after = options.pop("after", None)
         if self._matches is None:
-            # In a thread, as its dictionaries are read from files.
+            # In a thread, because its dictionaries are read from files.
             await self._in_thread(lambda index: index.canonicalizer)
             self._matches = AsyncMatchSearch(self.engine, seal=self.seal)
         return await self._matches.find(self.name, text, match_options(**options), place=after)

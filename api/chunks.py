@@ -26,7 +26,7 @@ _log = logging.getLogger("shinglefold.api.chunks")
 Chunk = Mapping[str, Any]
 _MOST = 1_000
 _CONTAINED = 0.8
-#: Two texts that take all steps, down to numbers and names.
+#: Two texts that run every step, numbers and names included.
 _IN_DOUBT = "one two three four five 6 km eight nine ten", "one two three four Kyiv 6 km eight tools ten"
 
 
@@ -58,20 +58,20 @@ def fold_chunks(
 ) -> FoldedChunks:
     """Return the first ``k`` distinct chunks of a ranked list; near-copies become sources of the first one.
 
-    A chunk is folded under a better one that resembles it or contains it, and only if it has no number, no
-    date and no name that the better one lacks, no numbers in another order, and negates no word that stands
-    there without (must, must not), nor the other way round. Chunks that all bring a fingerprint of the
-    default scheme under ``_dedup`` are compared by these alone.
+    A chunk is folded under a better one that resembles it or contains it. It is kept if it has a number, date
+    or name that the better one lacks, or numbers in another order, or if only one of the two negates a word
+    (must, must not). Chunks that all bring a fingerprint of the default scheme under ``_dedup`` are compared
+    by these alone.
 
     Args:
-        chunks: each with ``text``, best first. Chunks that are equal but for their ``score`` are one.
+        chunks: each with ``text``, best first. Chunks that differ only in ``score`` are one.
         k: how many distinct chunks are wanted; by default all.
         fetch_more: called with a number n while there are fewer than k; returns the best n chunks, or those
-            behind the ones given so far, and ends like an iterator or by nothing new.
+            after the ones given so far. Reading ends if it returns nothing new or raises ``StopIteration``.
         similarity: the edit similarity of words that near-copies reach, 0 to 1; by default 0.8.
-        contained: the share of a chunk's word pairs that is enough of it in a better one, 0 to 1.
+        contained: the share of a chunk's word pairs that a better one must have to contain it, 0 to 1.
         languages: codes of the languages the texts may be in; by default all that are installed.
-        most: how many chunks are read at most; comparing them takes 24 bytes for every two.
+        most: the most chunks to read; comparing them takes 24 bytes a pair.
 
     Raises:
         ConfigError: an argument is not valid.
@@ -110,7 +110,7 @@ async def fold_chunks_async(
 def warm(languages: Sequence[str] | None = None) -> None:
     """Load what ``fold_chunks`` needs, so that its first call takes no longer than the others.
 
-    Cost: 0.5 s for four languages, imports included. Compiled code is not loaded, as it takes longer.
+    Cost: 0.5 s for four languages, imports included. Compiled code is not loaded, because that takes longer.
     """
     scheme = _fingerprinter(None, codes_with_any(languages)).scheme
     samples = [sample for ref in scheme.languages for sample in language_class(ref.code).samples[:1]]
@@ -166,10 +166,10 @@ def _steps(
     while more and len(groups) < (k or 0) and len(seen.chunks) < most:
         wanted = min(max(2 * len(seen.chunks), 2 * (k or 0)), most)
         before = len(seen.chunks)
-        # The end of an iterator that it reads is the end.
+        # A caller may read from an iterator, whose end is the end of the list.
         with suppress(StopIteration, StopAsyncIteration):
             seen.add((yield wanted), "fetch_more")
-        # Not the length of the list, as many sources give no more than 100 at a time.
+        # Not the length of the list, because many sources give at most 100 at a time.
         more = len(seen.chunks) > before
         if more:
             groups = found.of(seen.chunks)
@@ -202,7 +202,7 @@ def _shown(chunks: Sequence[Chunk], group: _FoldedUnder) -> dict[str, Any]:
 
 
 def _what_else(given: object) -> str:
-    """Return what should have been given."""
+    """Return what is expected instead of this argument, for a message."""
     if isinstance(given, Coroutine):
         given.close()
         return "a list of chunks; fold_chunks_async takes an asynchronous function"
@@ -267,14 +267,14 @@ class _ChunkGroups:
     _groups: list[_FoldedUnder] = field(default_factory=list)
     #: The groups by the chunks that are shown.
     _shown: dict[int, _FoldedUnder] = field(default_factory=dict)
-    #: The first places of texts without words.
+    #: The first position of each text without words.
     _wordless: dict[str, int] = field(default_factory=dict)
 
     def of(self, chunks: Sequence[Chunk]) -> list[_FoldedUnder]:
         """Return the groups in the order of the chunks that are shown.
 
         Args:
-            chunks: those of the call before, and any number behind them.
+            chunks: those of the last call, and any number after them.
         """
         if chunks and all(self._is_signed(chunk) for chunk in chunks):
             return _by_fingerprint(self.fingerprinter.scheme, chunks)

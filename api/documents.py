@@ -1,4 +1,4 @@
-"""Documents of an open index: those to find copies of, those that are stored, those to sign or write."""
+"""Documents of an open index: query documents, stored documents, and documents to sign or write."""
 
 import logging
 import re
@@ -66,7 +66,7 @@ def query_document(
 
 
 def _scope_values(document: Document, scope: Scope, mappings: Mapping[str, JSON]) -> list[Any]:
-    """Return the values of a scope as the index would have them; none if it can't have them.
+    """Return the values of a scope as the index would store them; none if it can't store them.
 
     Raises:
         ConfigError: they can't be known before the document is stored.
@@ -92,7 +92,7 @@ def _dates(
     defined: Sequence[tuple[str, Mapping[str, Any]]],
     mappings: Sequence[JSON],
 ) -> list[Any]:
-    """Return the dates of a scope as the index would have them."""
+    """Return the dates of a scope as the index would store them."""
     formats = {str(node.get("format") or DATE_FORMAT) for _, node in defined}
     unreadable = unreadable_dates(mappings, [scope.field])
     written = {part for one in formats for part in one.split("||")}
@@ -117,7 +117,7 @@ def _dates(
 
 
 def _read_date(value: Any, form: str) -> Any:  # noqa: ANN401 - JSON
-    """Return a date as engines read it by a format: by most, 2026 is a year and 20261 is milliseconds."""
+    """Return a date as engines read it in a format: in most, 2026 is a year and 20261 is milliseconds."""
     text = as_text(value)
     for part in form.split("||"):
         if part == "epoch_millis" and _MILLISECONDS.fullmatch(text):
@@ -161,7 +161,7 @@ def text_watch(pipeline: Pipeline, recipe: Recipe, documents: Iterable[Mapping[s
 
 
 def warn_of_unread(watch: FieldWatch, index: str) -> tuple[str, ...]:
-    """Log and return the warning that no document has text that is read, and others hold some."""
+    """Log and return the warning that the fields read hold no text, while other fields do."""
     other = watch.elsewhere() if watch.textless else ()
     if not other:
         return ()

@@ -35,7 +35,7 @@ def mappings_or_none(engine: Engine, index: str) -> dict[str, JSON]:
 
 
 def missing_index(engine: Engine, index: str, remedy: str, where: str = "") -> IndexMissing:
-    """Return the error for a missing index, which names the index that is meant, or those that there are.
+    """Return the error for a missing index; it names the index probably meant, or the existing ones.
 
     Args:
         remedy: how to make the index; replaced if the name is of several indices.
@@ -134,11 +134,11 @@ def _searched(scheme: Scheme) -> tuple[LanguageRef, ...]:
 
 
 def search_canonicalizer(scheme: Scheme) -> "Canonicalizer":
-    """Return the canonicalizer whose words an embedded index is searched by.
+    """Return the canonicalizer for searches of an embedded index.
 
     It keeps the lemmas of the scheme and drops no function words, so that phrases are found as written.
     """
-    # Imported here: what only reads a recipe analyses no text.
+    # Imported here, because code that only reads a recipe analyses no text.
     from shinglefold.canon import Canonicalizer
 
     return Canonicalizer.of(replace(scheme, languages=_searched(scheme)))

@@ -180,7 +180,7 @@ def remove(
 def _recovered(
     engine: Engine, index: str, found: Mapping[str, JSON], seal_key: str | None, settings: Settings
 ) -> Recipe | None:
-    """Return the recipe by which the fingerprints of an index without a recipe were made; None without any.
+    """Return the recipe of the fingerprints in an index that has lost its own; None without fingerprints.
 
     Raises:
         ConfigError: it can't be found out.
@@ -194,7 +194,7 @@ def _recovered(
 
 
 def _with_properties(plan: Plan, properties: Mapping[str, Any]) -> Plan:
-    """Return a plan whose new indices have more fields."""
+    """Return a plan that gives new indices these fields, too."""
     changes = [
         replace(one, body={**one.body, "properties": {**properties, **one.body["properties"]}})
         if one.kind == "new index"

@@ -90,7 +90,7 @@ class Canonicalizer:
 
     @classmethod
     def of(cls, scheme: Scheme) -> "Canonicalizer":
-        """Return the canonicalizer of a scheme, which all of this process share: each learns from the others.
+        """Return the canonicalizer of a scheme, which the whole process shares with all words it has learned.
 
         Raises:
             ConfigError: it is not a scheme.

@@ -25,7 +25,7 @@ _STAND_IN, _SIGN, _HYPHEN, _SIGNED = STAND_IN, SIGN, HYPHEN, LONGEST_SIGNED
 _RARE = STAND_IN | SIGN | HYPHEN
 _LINE_END, _RETURN, _BLANK, _TAB = 10, 13, 32, 9
 _OTHER_WORDS = ((ord("0"), ord("Z")), (0x400, 0x42F))
-#: In both cases, as the kernel does not fold letters.
+#: In upper and lower case, because the kernel does not fold letters.
 _AFTER_STAND_IN = np.flatnonzero(np.isin(characters().fold, AFTER_STAND_IN)).astype(np.uint32)
 _SCRIPTS = np.uint32((1 << SCRIPT_BITS) - 1)
 _BASE, _LAST = np.uint64(BASE), np.uint64(LONGEST_WORD - 1)

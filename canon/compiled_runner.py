@@ -1,7 +1,7 @@
 """The compiled path of canonicalization: code points to canonical tokens in one pass, with numpy's results.
 
-Left to numpy are texts with combining marks, with words broken at line ends, or whose letters show no
-language of their script, or two.
+numpy processes texts with combining marks, with words broken at line ends, or whose letters show no language
+of their script, or two.
 """
 
 from collections.abc import Callable, Sequence
@@ -81,7 +81,7 @@ class Kernel:
         Raises:
             ImportError: numba is not installed.
         """
-        # It builds tables when it is loaded.
+        # Imported here, because the module builds tables when it is loaded.
         from shinglefold.canon.compiled_kernel import hash_block
 
         most = max(map(len, router.groups))
@@ -123,7 +123,7 @@ class Kernel:
         counts, repairs = np.zeros(texts, np.int64), np.zeros(texts, np.int64)
         votes, unusual = np.zeros((texts, languages), np.int64), np.zeros(texts, np.bool_)
         known = self.known.slots
-        # For numba a read-only array is of another type, for which it would compile all once more: 3 seconds.
+        # For numba a read-only array has another type, for which it would compile all of this again: 3 s.
         read_only = codes.view()
         read_only.flags.writeable = False
         absent, kept = self.work(

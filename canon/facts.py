@@ -28,7 +28,7 @@ from shinglefold.canon.written_numbers import (
 )
 
 #: A match starts at the first letter, so long runs of letters take no time. v1.2 and USB3.0 are versions.
-#: Words are no part of a model (iPhone14 is iPhone 14). Consonants before a space are (RTX 4090), but not
+#: Words are not part of a model (iPhone14 is iPhone 14). Consonants before a space are (RTX 4090), but not
 #: sizes, and not before years and lists.
 _VOWELS, _CONSONANTS = "[aeiouyаеиоуыэюяіїє]", "[bcdfghjklmnpqrstvwxz]{2,5}"
 _MODEL = (
@@ -45,14 +45,14 @@ _NUMBER = (
     r"(?P<number>(?!0)\d{1,3}(?:[ ,.'’_]\d{3})+(?!\d)(?:[.,]\d{1,2}(?![\d.,]))?"
     r"|\d+(?:[.,]\d+){2,}|\d+(?:[.,]\d+)?)(?P<more>\+(?!\+|\s?\d))?"
 )
-#: What may part the letters and the digits of a model.
+#: Separators between the letters and the digits of a model.
 _PARTED = str.maketrans("", "", f"- {SPACE}")
 _SPACED = re.compile(r"\s")
 _BY = re.compile(r"(\d)\s*[xх×*]\s*(?=\d)")
 _DIGITS = re.compile(r"\d+")
-#: What the unit of models begins with: those of the same letters have an order, as numbers have.
+#: The beginning of a model's unit: models with the same letters have an order, as numbers have.
 _MODELS = "model:"
-#: A prefix that belongs to the digits after it, reversed, and how many characters before them it may start.
+#: A prefix that belongs to the digits after it, reversed, and the most characters before them to search.
 _LEAD, _REACH = (
     re.compile(
         rf"[-{SPACE}]?{LETTER}++| {_CONSONANTS}(?!{LETTER})|(?:\s?[$€£₽₴¥])?\s*+=?[<>≤≥±]|\s?[$€£₽₴¥]"
@@ -69,7 +69,7 @@ _COMPARING = re.compile("[<>≤≥≠!]")
 _SPELLED_OUT = str.maketrans({"≥": ">=", "≤": "<=", "≠": "!="})
 #: The possible ends of a sentence; the next letter decides.
 _END = re.compile(r"[。！？；]|[.!?…][\"»”’')\]]*+\s++|\n\s*+")
-#: Words that are shortened before a name.
+#: Abbreviations that precede a name.
 _SHORTENED = re.compile(
     r"(?<!\w)(?:проф|акад|ул|вул|просп|пер|пл|им|ім|св|обл|mr|mrs|ms|dr|prof)$", re.IGNORECASE
 )
@@ -79,7 +79,7 @@ _YEARS = {
     "y": re.compile(r"(?:.*[.,])?(?:1\d|20)\d\d"),
     "р": re.compile(r"(?:.*[.,])?(?:19|20)\d\d"),
 }
-#: Decimals that are no versions, and what is said before those that are.
+#: Decimals that are not versions, and words before those that are.
 _FRACTION = re.compile(r"0\.\d+|[\d ]+\.[5-9]0+")
 _VERSION = re.compile(r"(?:\bv|\bver\.?|верс\w*\.?|version|release|版本?)\s?$")
 _ORDINAL = ("st", "nd", "rd", "th")
@@ -89,14 +89,14 @@ _SHARED = re.compile(rf"[\s,/×+−–—~-]{{0,4}}(?:{LETTER}{{1,3}}|\.{{3}}|[�
 _SIZE = re.compile(
     rf"(?<!{NEAR})(?<!°)((?:[2-9]?X{{0,5}}[SML])|x{{1,5}}[sl]|A{{2,4}}|Rh|[A-Z])([+#]+|[−–-](?!\w))?(?!{NEAR})"
 )
-#: Letters that are units, or times, after a number.
+#: Letters that are a unit or a time after a number.
 _MEASURES = "LWVAXKPN"
 #: Cyrillic capitals that people type for sizes; others that look Latin are words of their own.
 _TYPED = str.maketrans("МХ", "MX")
 #: Cyrillic letters that name something (витамин С), not words of titles.
 _NAMING = re.compile(r"(?<=[а-яёіїєґ] )[АВЕКС](?![^\W_])(?!\s+[A-ZА-ЯЁІЇЄҐ])|(?<!\w)[АВС](?=[+#])")
 _AS_LATIN = str.maketrans("АВЕКС", "ABEKC")
-#: Behind a number, models that differ: iPhone 15 Pro Max, RTX 4090 Ti.
+#: After a number, words that distinguish models: iPhone 15 Pro Max, RTX 4090 Ti.
 _VARIANT = r"pro|max|plus|ultra|mini|lite|super|ti|se|fe"
 _VARIANTS = re.compile(rf"(?:[ -]?(?:{_VARIANT}|promax)(?!{NEAR}))+")
 _WITH_VARIANT = re.compile(rf"(.*\d)({_VARIANT})")
@@ -104,7 +104,7 @@ _BEHIND_NUMBER = re.compile(rf"(?<=\d){_VARIANTS.pattern}", re.IGNORECASE)
 #: English words of one letter.
 _WORDS = "AI"
 _WORD = re.compile(rf"{LETTER}++")
-#: Behind these a capital begins a value, not a name.
+#: After these a capital begins a value, not a name.
 _BEGINS = ":•·|/–—"
 _MODEL_NEXT = re.compile(rf"\s{LETTER}{{1,9}}-?\d")
 _CHINESE = re.compile(f"[{HAN}]")
@@ -117,7 +117,7 @@ _SCALE = (
 )
 _POINT = re.compile(POINTS)
 _BROKEN = re.compile(rf"(?<={LETTER})-\n\s*(?={LETTER})")
-#: Spaces that do not part two numbers.
+#: Spaces that do not separate two numbers.
 _BLANK = re.compile(r"(?<!\d) | (?!\d)")
 
 
@@ -180,7 +180,7 @@ def _normal_form(text: str, classes: Sequence[str]) -> list[str]:
         found |= _letters(plain) | {one for one in words if one[0] == "l"}
     if "names" in classes:
         found |= _names(plain)
-    # The letter of a model is a fact with it: X 5 is X5.
+    # The letter of a model is part of the model, not a fact of its own: X 5 is X5.
     return sorted(
         found.difference(f"l:{one[6].upper()}" for one in found if one[:6] == _MODELS and one[7] == ":")
     )
@@ -247,7 +247,7 @@ def _found(small: str, models: set[str]) -> Iterator[_Found]:
         lead = _LEAD.match(small[max(at, begin - _REACH) : begin][::-1])
         match = lead and pattern.match(small, begin - lead.end())
         alone = None if match and not _SPACED.search(match["model"] or "") else pattern.match(small, begin)
-        # A number with a unit is no model: SSD 512 GB, or mm 20 in a table.
+        # A number with a unit is not a model: SSD 512 GB, or mm 20 in a table.
         measured_by = match and alone and match[0].partition(" ")[0] in _spelled()[0]
         match = alone if alone and (alone["unit"] or alone["scale"] or measured_by) else match or alone
         if match is None:
@@ -277,13 +277,13 @@ def _found(small: str, models: set[str]) -> Iterator[_Found]:
 
 
 def _variants(small: str, at: int) -> set[str]:
-    """Return the words for variants of a model that follow."""
+    """Return the words for variants of a model that follow a number."""
     match = _VARIANTS.match(small, at)
     return {f"v:{one}" for one in re.findall(_VARIANT, match[0])} if match else set()
 
 
 def _is_fraction(value: str, before: str) -> bool:
-    """Return whether a decimal without a unit is no version or section: few of them get to .50."""
+    """Return whether a decimal without a unit is a number; versions and sections rarely reach .50."""
     return bool(_FRACTION.fullmatch(value)) and not _VERSION.search(before)
 
 
@@ -356,14 +356,14 @@ def _pattern() -> re.Pattern[str]:
     words = sorted([one for one in exact if one[0].isalpha() and not _is_han(one)], key=len, reverse=True)
     others = sorted([one for one in exact if not one[0].isalpha() or _is_han(one)], key=len, reverse=True)
     letters, begun, signs = map(_either, (words, sorted(stems, key=len, reverse=True), others))
-    # As few as there are: квт is no кв т.
+    # Reluctant: квт is kilowatts, not кв т.
     square = (
         r"(?P<square>(?:кв|куб|sq|cu)\.?\s*"
         r"|(?:квадратн|кубическ|кубічн|square|cubic)[^\W\d_]*+\s++|平方|立方|平)??"
     )
     unit = rf"(?P<unit>(?:{letters})(?=\^?[23](?!\d))|(?:{letters})(?!{LETTER}|-р)|(?:{begun})\w*|{signs})"
     per = rf"(?:\.?\s?/\s?(?P<per>{letters}|с)(?!{LETTER}))?"
-    # A number behind a Chinese unit is the next one: 2026年3月.
+    # A number after a Chinese unit is a new one: 2026年3月.
     power = rf"(?:(?:\^|(?<![{HAN}]))(?P<power>[23])(?!\d))?"
     # Cyrillic letters that people type for A and K.
     suffix = rf"(?:-(?=к|d(?!{LETTER})))?(?P<suffix>[a-z]{{1,2}}|[ак])(?!{NEAR})"
@@ -374,7 +374,7 @@ def _pattern() -> re.Pattern[str]:
 def _either(spellings: Iterable[str]) -> str:
     """Return a pattern for any of the spellings, the first that fits; ``·`` is any point.
 
-    Those of one first letter are together, as most of a text is tried with no more than these letters.
+    They are grouped by first letter, because most of a text is compared with these letters only.
     """
     rest: dict[str, list[str]] = {}
     for one in spellings:
@@ -408,7 +408,7 @@ def _names(plain: str) -> set[str]:
         for number, match in enumerate(_WORD.finditer(sentence)):
             word = match[0]
             if not number and not _CHINESE.search(sentence, 0, match.start()):
-                continue  # It begins the sentence.
+                continue  # The word begins the sentence.
             begins = sentence[max(0, match.start() - 3) : match.start()].rstrip()[-1:]
             named = len(word) >= _SHORTEST and word[0].isupper() and word[1:].islower()
             # A name before its model may begin the sentence in a copy; the model is a fact of its own.

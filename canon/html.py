@@ -25,12 +25,12 @@ _DISPLAY = re.compile(r"(?:^|;)\s*display\s*:\s*([\w-]+)\s*(!?)", re.IGNORECASE)
 _CLOSED = "dialog:not([open]), [popover]"
 #: Hidden parts that are never the page's own text.
 _FRAME = "dialog, nav, svg, [role=dialog], [role=alertdialog], [role=navigation], [aria-modal=true]"
-#: What does not hide from readers of text, and headings that fold what they head.
+#: Attributes that hide text from sight, not from its readers; and headings with buttons that fold a section.
 _UNSEEN = "[hidden], [aria-hidden], [style*='visibility' i]"
 _HEADINGS = "h1, h2, h3, h4, h5, h6"
 _FOLDED_HEADING = ", ".join(f"{each} button" for each in (*_HEADINGS.split(", "), "dt", "summary"))
 _DATE_IN_TEXT = "p time, li time, dd time, td time, blockquote time"
-#: Requests to switch scripts, plugins or frames on are no text of a page.
+#: Requests to enable scripts, plugins or frames, which are not the text of a page.
 _REQUEST = re.compile(r"java ?script|скрипт|脚本|腳本|flash player|\bframes\b|фрейм|框架", re.IGNORECASE)
 #: Attributes that mark an element as hidden, a dialog or a menu, and how deeply a page's text is nested.
 _SAID_OF_FRAMES, _LEVELS = ("hidden", "style", "class", "id", "role"), 32
@@ -41,11 +41,11 @@ _INVISIBLE = re.compile(
 )
 #: A line of fewer bytes (27 Chinese characters, 40 Cyrillic ones) is a label, if it stands after the text.
 _SENTENCE = 80
-#: Elements in which a page says that its own text is.
+#: Elements that mark the text of a page.
 _OWN_TEXT = "main, article, [role=main], [itemprop=articleBody]"
-#: Fewer characters are a remark or a variant, and no text of a page.
+#: Fewer characters are a remark or a variant, not the text of a page.
 _LEAST = 100
-#: A text that names scripts, plugins or frames and is shorter requests them.
+#: A shorter text that names scripts, plugins or frames requests them.
 _LONGEST_REQUEST = 600
 _LIST = re.compile(r"<(/?)ul(?=[\s/>])")
 _AS_DIV = re.compile(r"<(/?)(?:fig(?:ure|caption)|noscript|object|svg|text|foreignObject)(?=[\s/>])")
@@ -55,7 +55,7 @@ def strip_html(html: str, keep_hidden: bool = False) -> str:
     """Return the text of an HTML page or fragment, one line for each block element.
 
     Leaves out what no browser shows: scripts, templates, the head, hidden elements, ``noscript``, ``object``,
-    pictures. The last four count where they are most of a page: scripts show it then. What scripts make
+    pictures. The last four stay where they are most of a page: then scripts show them. What scripts make
     visible counts, and if it is most of a page, buttons and hints after it don't. Accepts any input:
     broken markup is read as browsers read it, NUL and lone surrogates are dropped. Style sheets are not read.
 
@@ -81,8 +81,8 @@ def main_markup(html: str) -> str:
 
     That is its ``main``, or its only ``article``, or what a script makes visible if it has most of the text,
     or all of the page. Lists are ``ol`` there, as resiliparse takes each ``ul`` for a menu; those that are
-    mostly links are gone. Figures, which may be tables or code, and the like are ``div``, and dates within
-    sentences have no element, as it drops them, too.
+    mostly links are gone. Figures and the like, which may be tables or code, become ``div``; dates within
+    sentences lose their element, because it drops both, too.
     """
     page = parse_html(html)
     _remove_hidden(page, keep_hidden=True)
@@ -111,11 +111,11 @@ def main_markup(html: str) -> str:
 
 
 def _unfold_headings(page: "LexborHTMLParser") -> None:
-    """Let headings have the text of buttons that are most of them, which resiliparse leaves out."""
+    """Unwrap buttons that have most of the text of a heading, because resiliparse drops buttons."""
     lengths = dict[int, int]()
     for node in list(_outermost(page.css(_FOLDED_HEADING))):
         if (heading := node.parent) is not None:
-            # Measured once, as it may have thousands of buttons.
+            # Measured once, because a heading may have thousands of buttons.
             if heading.mem_id not in lengths:
                 lengths[heading.mem_id] = _characters(heading)
             if 2 * _characters(node) > lengths[heading.mem_id]:
@@ -131,14 +131,14 @@ def _outermost(nodes: "list[LexborNode]") -> "Iterator[LexborNode]":
     """Yield the elements in document order that are in none of the others: thousands may be nested."""
     seen, inside = set[int](), dict[int, bool]()
     for node in nodes:
-        # One that two selectors find comes twice.
+        # An element that two selectors match comes twice.
         if node.mem_id not in seen and not _is_inside(node, seen, inside):
             seen.add(node.mem_id)
             yield node
 
 
 def _is_article(node: "LexborNode", least: int) -> bool:
-    """Return whether an element has the text of a page, of so many characters, and is no teaser."""
+    """Return whether an element has the text of a page of this many characters, and is not a teaser."""
     above = node.parent
     while above is not None and above.tag not in ("aside", "nav", "footer"):
         above = above.parent
@@ -184,7 +184,7 @@ def _text(page: "LexborHTMLParser") -> str:
 
 
 def _remove_hidden(page: "LexborHTMLParser", keep_hidden: bool) -> None:
-    """Remove hidden elements and what stands in for others, unless they are most of the page."""
+    """Remove hidden elements and fallback content, unless they are most of the page."""
     hidden = _shown_instead(page)
     for node in page.css(_STYLED):
         display = _display(node.attributes.get("style") or "")
@@ -246,12 +246,12 @@ def _has_sentences(node: "LexborNode") -> bool:
 
 
 def _shown_instead(page: "LexborHTMLParser") -> "list[LexborNode]":
-    """Return the elements that browsers without scripts show, and remove those that are no text of the page.
+    """Return the elements that browsers without scripts show; remove those that are not text of the page.
 
-    Plugins and pictures (``svg``) count alike. Removed are requests, remarks, and what the rest of the page
-    outweighs, which may say the same.
+    Plugins and pictures (``svg``) are treated alike. It removes requests, remarks, and elements shorter than
+    the rest of the page, which may have the same text.
     """
-    # Most are icons, of which the text is measured only if there is any.
+    # Most are icons with little text, which is not measured.
     found = [
         (node, _length(node) if len(node.text_lexbor()) >= _LEAST else 0)
         for node in _outermost(page.css(", ".join(INSTEAD)))
@@ -295,7 +295,7 @@ def _to_remove(page: "LexborHTMLParser", hidden: "list[LexborNode]") -> "list[Le
 
 
 def _said_place(page: "LexborHTMLParser") -> "LexborNode | None":
-    """Return the element in which a page says that its text is, else all of the page."""
+    """Return the element that a page marks as its text, else the whole page."""
     first = page.body or page.root
     found = False
     for node, length in _lengths(page.css(_OWN_TEXT)):
@@ -322,7 +322,7 @@ def _may_be_most(hidden: "list[LexborNode]", whole: int) -> bool:
 
 
 def _is_inside(node: "LexborNode", of: set[int], known: dict[int, bool]) -> bool:
-    """Return whether a node has one of these elements above it; ``known`` keeps the answers."""
+    """Return whether a node is inside one of these elements; ``known`` caches the answers."""
     way = list[int]()
     found = False
     for above in _ancestors(node):
@@ -346,7 +346,7 @@ def _ancestors(node: "LexborNode") -> "Iterator[int]":
 
 def _length(node: "LexborNode") -> int:
     """Return the number of characters outside of links."""
-    # The parser nests no ``a``, but what stands for unclosed ones.
+    # The parser nests no ``a``, but nests the ``span`` that replaces an unclosed one.
     links = [*node.css("a[href]"), *_outermost(node.css("span[href]"))]
     return max(_characters(node) - sum(map(_characters, links)), 0)
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def _either_case(names: str) -> str:
-    """Return a pattern for names in either case. Grouped by first letter it is twice as fast as a flag."""
+    """Return a pattern for names in either case; grouping by first letter is twice as fast as a flag."""
     rests: dict[str, list[str]] = {}
     for name in names.split("|"):
         first, *rest = ("".join(dict.fromkeys((letter, letter.upper()))) for letter in name)
@@ -30,7 +30,7 @@ _SPACES = "|".join(
 #: Tags of block elements without a line end before them, as bytes: the parser takes UTF-8, and bytes are
 #: searched faster. (A line end that the parser drops follows a block tag, which gets its own.)
 _BLOCK_TAG = re.compile(rf"<(?<!\n<)(?=/?(?:{_either_case(_BLOCKS)})(?:[/>]|{_SPACES}))".encode("latin-1"))
-#: Elements that no browser shows as text of the page, and readings above the line.
+#: Elements that no browser shows as text of the page, and ruby annotations (``rt``).
 _UNREAD = [
     "script", "style", "template", "noframes", "noembed", "iframe", "head", "audio", "video", "canvas",
     "datalist", "title", "desc", "metadata", "defs", "symbol", "annotation", "annotation-xml", "rt", "rtc",
@@ -38,7 +38,7 @@ _UNREAD = [
 ]  # fmt: skip
 #: Icons and the like, which browsers show in a line, between words.
 _IN_LINE = "svg, iframe, object, audio, video, canvas, progress, meter"
-#: What browsers without scripts, plugins or frames show, and pictures, which may have text.
+#: Elements that browsers without scripts, plugins or frames show, and pictures, which may have text.
 INSTEAD = ("noscript", "object", "svg")
 #: Inline elements without a meaning, as ``span``: misnested or unclosed ones (a ``font`` in each
 #: paragraph, a ``select`` of all towns) take the parser quadratic time.
@@ -64,10 +64,10 @@ _NESTED = (
 #: Elements whose nesting takes the parser quadratic time.
 _DEEP = re.compile(rf"<(/?)(?:{_either_case(_NESTED)}|[sS][vV][gG](?![^<>]*/>))(?=[\s/>])".encode())
 _DEEP_SPAN = re.compile(rb"<(/?)(?:span|[a-z]+-[a-z-]+)(?=[\s/>])", re.IGNORECASE)
-#: Pages of fewer tags, closed tags, are parsed in less than a second whatever they nest.
+#: The most tags, and the most unclosed tags, that are parsed within a second however they are nested.
 _MANY, _UNCLOSED = 8192, 256
-#: A quick look for long tags, these, and what does not part their attributes. The look begins at each "<":
-#: begun at each byte, it would read a run of text once for each of its bytes.
+#: A quick search for long tags, the tags, and the values that their attributes quote. The search begins at
+#: each "<": from each byte it would read a run of text once for each of its bytes.
 _LONG_RUN = re.compile(rb"<[^<>]{4096}")
 _LONG_TAG = re.compile(rb"(<[a-z][^\s/<>]{0,99})([^<>]{4096,})", re.IGNORECASE)
 _QUOTED = re.compile(rb"""\"[^\"]*\"|'[^']*'""")

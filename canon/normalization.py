@@ -34,7 +34,7 @@ _SEEN = np.uint8(INVISIBLE - 1)
 _FEW = 256
 _Number = TypeVar("_Number", bound=np.generic)
 _LONGEST_PART = 64
-#: The blanks before a line in which a word may go on.
+#: The blanks at the start of a line that may continue a word.
 DEEPEST_INDENT = 32
 _LINE_END, _RETURN, _SOFT_HYPHEN, _BLANK, _TAB = map(ord, "\n\r\u00ad \t")
 #: Returns whether the two parts of a word around a hyphen at a line end are one word without it.
@@ -101,7 +101,7 @@ def clean_texts(texts: Sequence[str], kinds: NDArray[np.uint8], joins: Joins | N
     narrow, origins = encode_texts(texts)
     codes = narrow.astype(np.int64)
     block = CleanBlock(codes, kinds[codes], origins, origins, codes[:0], np.zeros(len(texts), np.int32))
-    # Few characters are of a kind of their own; only these are looked at again.
+    # Few characters have a kind of their own; only these are checked again.
     special = np.flatnonzero(block.kind > UNIT)
     breaks = codes[:0] if joins is None else _line_breaks(block, special, joins)
     if len(breaks):
@@ -132,7 +132,7 @@ def _line_breaks(block: CleanBlock, special: Int64s, joins: Joins) -> Int64s:
     # The last line of a text ends before the next text, or at the end of the block.
     broken = ~_among(ends + 1, np.append(block.origins, len(codes)))
     ends[~broken] = 0
-    # The next line may be indented; ends are then those of its blanks.
+    # The next line may be indented; then ``ends`` are the ends of its blanks.
     for _ in range(DEEPEST_INDENT):
         blank = (codes[ends + 1] == _BLANK) | (codes[ends + 1] == _TAB)
         if not blank.any():
@@ -150,7 +150,7 @@ def _line_breaks(block: CleanBlock, special: Int64s, joins: Joins) -> Int64s:
 
 
 def _among(places: Int64s, wanted: Int64s) -> NDArray[np.bool_]:
-    """Return which positions are among the wanted ones, which ascend."""
+    """Return which positions are among the wanted ones, given in ascending order."""
     # Not by ``np.isin``, which sorts, and loads numpy.ma.
     found: NDArray[np.bool_] = np.append(wanted, -1)[np.searchsorted(wanted, places)] == places
     return found

@@ -1,4 +1,4 @@
-"""Texts are cut: long ones into pieces, pieces into blocks, so memory stays bounded; blocks into tokens.
+"""Cuts long texts into pieces, collects pieces in blocks to bound memory, and cuts blocks into tokens.
 
 Tokens are words and single characters, with their scripts and hashes, found by numpy.
 """

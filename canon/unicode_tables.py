@@ -30,7 +30,7 @@ _APOSTROPHES = "'’‘ʼʹ`´′‛＇ꞌ՚ʻʽʾʿˈˊˋʺ׳\u0374"
 _STAND_INS, _HYPHENS = '"＂*＊“”„‟‚″˝', "-\u2010\u2011"
 #: Each sign with its other forms. The minus is never typed for a dash.
 SIGNS = MappingProxyType({"+": "+＋﹢⁺₊", "#": "#＃﹟♯", "−": "−⁻₋"})
-#: It is typed "№ 5", "N5" or left out; spelled out, it would join the number after it.
+#: The numero sign is typed "№ 5", "N5" or left out; spelled out, it would join the number after it.
 _NUMERO = "№"
 _GRAVE, _STRESS = "0300", frozenset("\u0300\u0301")
 _LAST_READ = 0x20000
@@ -111,7 +111,7 @@ def characters() -> Characters:
     as_unit = has_script(script, [number[name] for name in unit_scripts]) & (kind & WORD > 0)
     kind[as_unit] ^= WORD | UNIT
     value = fold.astype(np.uint64) + np.uint64(1)
-    # By planes, as memory that is not in the cache costs more than the work.
+    # Plane by plane: memory outside the cache costs more than the work.
     for plane in np.split(value, 17):
         plane[:] = mix(plane)
     return Characters(kind, fold, value, script, scripts)
@@ -245,7 +245,7 @@ def rows(name: str) -> list[list[str]]:
 
 @cache
 def sayings() -> dict[str, str]:
-    """Return what words say by their spellings."""
+    """Return the meanings of words by their spellings."""
     table = {meaning: spellings for meaning, *spellings in rows("number_words.txt")}
     endings = {"+": table.pop("+"), "~": table.pop("~")}
     return {

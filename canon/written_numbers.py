@@ -17,7 +17,7 @@ _FRACTIONS = {unicodedata.normalize("NFKC", one).replace("⁄", "/"): one for on
 _IN_DIGITS = re.compile(r"[1-7](?<![\w/.,:-].)/\d{1,2}(?![\d/]|[.,:-]\d)")
 _SLASH = re.compile(r"/(?<=[1-7]/)(?=\d)")
 _FRACTION = re.compile(r"(?:((?:\d{1,3}(?: \d{3})+|\d{1,9})(?!\d))\s?)?([¼-¾⅐-⅞])")
-#: Roman numbers up to 39, also in Cyrillic letters; single letters are no numbers.
+#: Roman numbers up to 39, also in Cyrillic letters; single letters are not numbers.
 _ROMAN = re.compile(r"(?<![^\W_])(?=[IVXІХ]{2})([XХ]{0,3})([IІ][XХ]|[IІ]V|V?[IІ]{0,3})(?![^\W_])")
 #: Every Roman number has such a run; searching for it is quicker.
 _ROMAN_RUN = re.compile("[IVXІХ]{2}")
@@ -35,9 +35,9 @@ _HAN_DIGITS = "〇一二三四五六七八九"
 _DISCOUNT = re.compile(f"[{_HAN_DIGITS[1:]}]{{1,2}}(?=折)")
 _CODES = {"USD": "$", "EUR": "€", "RUB": "₽", "UAH": "₴", "GBP": "£", "CNY": "¥", "RMB": "¥"}
 _CODE = re.compile(rf"\b({'|'.join(_CODES)}):? ?(?=\d)")
-#: What stands before the diameter of a tyre.
+#: The mark before the diameter of a tyre.
 _TYRE = re.compile(r"(?<=/\d\d)[RrРр](?=\d\d(?!\d))")
-#: What stands between two units that are multiplied.
+#: Signs between two units that are multiplied.
 POINTS = "[·⋅∙×*.-]"
 #: After numbers: volts and amperes in capitals, as в and а are words.
 _ELECTRIC = re.compile(
@@ -46,8 +46,8 @@ _ELECTRIC = re.compile(
 _NEXT = r"[$€£₽₴¥]?\s?\d"
 _MORE, _LESS, _THAN = "более|больше|більше", "менее|меньше|менше", "чем|ніж"
 _CHINESE = re.compile(f"[{HAN}]")
-#: A Chinese digit alone before what is counted; weekdays and halves of the day, also Japanese; and bounds
-#: behind a number. The text is in plain form, where 無, 帶 and 後 are simplified.
+#: A single Chinese digit before a measure word; weekdays and halves of the day, also Japanese; and bounds
+#: after a number. The text is in plain form, where 無, 帶 and 後 are simplified.
 _HAN_DIGIT = re.compile(
     "[一二三四五六七八九十两](?<![〇零一二三四五六七八九十百千万亿第之点期拜两].)(?:(?<![周週].)|(?=[次年个]))(?:(?=[楼层月日号])"
     "|(?<!一)(?=[天年月日号楼层元块个岁小公斤米人次片粒瓶盒包件台套只支张页本章点室]))"
@@ -59,21 +59,21 @@ _HAN_TIME = re.compile(
 _HAN_TIMES = {"上午": "am", "下午": "pm", "午前": "am", "午后": "pm"} | {
     f"{one}曜": f"w{number}" for number, one in enumerate("月火水木金土日", 1)
 }
-#: Sides and sexes, and what a product is without.
+#: Sides and sexes, and what a product lacks.
 _HAN_VARIANT = re.compile(
     f"左(?!右)|(?<!左)右|[男女半]|[饭餐][前后]|(?:[无未]|不[含带])[{HAN}]|[大中小]号(?!码)"
 )
 #: Words, with an apostrophe in them, and how they are spelled in the table.
 _WORDS, _ALIKE = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?"), str.maketrans("ё’ʼ", "е''")
-#: How words begin that say what is in a product. Other negations are often remarks (не торгуюсь).
+#: The beginnings of words for the contents of a product. Other negations are often remarks (не торгуюсь).
 _CONTAINS = {"соде", "міст", "вклю", "cont", "incl"}
-#: The beginning of the word that is negated.
+#: The beginning of the negated word.
 _NEGATED = re.compile(r"\W{1,3}(?:(?:an?|the)\s+)?([^\W\d_]{1,4})")
-#: Two letters are no day behind a number (2 тыс. Вт), nor before what is average (ср. цена).
+#: Two letters are not a weekday after a number (2 тыс. Вт), nor before an averaged noun (ср. цена).
 _AMOUNT, _AVERAGE = re.compile(r"\d\s*(?:тыс|млн)?\.?\s*$"), re.compile(r"\.? [а-яіїєґ]{4}")
-#: What stands between the words of one number.
+#: Separators between the words of one number.
 _JOINING = {" ", "-", " and "}
-#: Months behind and before the day, or before the year.
+#: Marks for months: after the day, before the day, or before the year.
 _MARK, _ENGLISH_MARK, _ANY_MARK = "\x02", "\x03", "[\x02\x03]"
 _MONTH = re.compile(rf"{_ANY_MARK}(\d\d)(\??)")
 _YEAR_BEHIND = r"(?:[.,]? ?(?P<year>(?:19|20)\d\d)(?!\d))"
@@ -86,9 +86,9 @@ _MONTH_DAY = re.compile(
     rf"|(?:(?<={_ENGLISH_MARK}..)|(?<={_ENGLISH_MARK}...))\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
     rf"(?!\d|[:.,]\d| \d{{3}}(?!\d)|\s?[%$€£]){_YEAR_BEHIND}?)"
 )
-#: The words that compare numbers, but for one before them that is often another: at, no, not, не.
+#: Words that compare numbers, without the word before them that has other uses: at, no, not, не.
 COMPARING = f"than|{_THAN}|more|less|most|least|{_MORE}|{_LESS}"
-#: What multiplies a number, by the beginnings of its powers of ten.
+#: The power of ten of each word that multiplies a number, by the beginning of the word.
 SCALES = {
     name: power
     for power, names in (
@@ -102,12 +102,12 @@ SCALES = {
     )
     for name in names.split()
 }
-#: Numbers that are multiplied: of fewer digits than a decimal holds.
+#: Numbers that can be multiplied, and their most digits: a decimal holds no more.
 _DECIMAL, _LONGEST = re.compile(r"[<>=-]{0,3}[\d ]+(?:\.\d+)?"), 20
 _GROUPED = re.compile(r"((?!0)\d{1,3}(?:[ ,.'’_]\d{3})+)(?:[.,](\d{1,2}))?")
-#: The beginnings of what makes a unit one of areas and volumes.
+#: The beginnings of words that turn a unit into one of area or volume.
 SQUARES = ["кв", "куб", "sq", "cu", "平", "立"]
-#: What is said before a number, by its sign, and a quicker look for it by the end of its words: most texts
+#: Words before a number, by the sign that they stand for, and a quicker search for their ends: most texts
 #: have none.
 _SAID = {
     sign: (
@@ -144,8 +144,8 @@ _SAID = {
         (" -", "минус|мінус|minus", "零下", "нус|nus|零下"),
     )
 }
-#: What is said of a number that is a bound, but of none beside the other one (от 5 кг до 10 кг), and a
-#: quicker look for it. Without IGNORECASE, which takes twenty times as long.
+#: Words before a number that is a bound, unless the other bound follows (от 5 кг до 10 кг), and a quicker
+#: search for them. Without IGNORECASE, which takes twenty times as long.
 _BOUNDS = {"до": "<=", "от": ">=", "від": ">=", "from": ">="}
 _BOUND = re.compile(
     "("
@@ -157,13 +157,13 @@ _BOUND = re.compile(
     + rf")\s+(?:\W?\d[\d\s.,:]*+(?:\S+\s+){{0,2}}?(?i:до|to)\s|(?P<single>\+?)(?={_NEXT}))"
 )
 _BOUNDED = re.compile(rf"(?:{'|'.join(_BOUNDS)})\s+\+?{_NEXT}")
-#: One look for any of these.
+#: One search for any of these.
 _ANY_SAID = re.compile(
     rf"(?:{'|'.join([*(parts for *_, parts in _SAID.values()), *_BOUNDS])})"
     rf"(?:\s+(?:{_THAN}|than))?\s*\+?{_NEXT}"
 )
-#: A space within a model: Galaxy A 52, but not A 52-year-old, nor the size M 48. In a text in compatibility
-#: form no character but this is a no-break space.
+#: A space within a model: Galaxy A 52, but not A 52-year-old, nor the size M 48. A text in compatibility form
+#: has no other no-break space.
 SPACE = "\u00a0"
 MAKES = "ваз|газ|уаз|заз|зил|маз|паз|ту|миг"
 _MAKES_BEHIND = "|".join(
@@ -182,7 +182,7 @@ _PHONE = re.compile(
     r"[+80](?<![\w.,:+-].)(?:(?<=\+)[\d() -]{9,19}\d"
     r"|(?:(?<=8)[ -]?(?:\(\d{3}\)|\d{3})|(?<=0)\d\d\)?)[ -]?\d{3}[ -]?\d\d[ -]?\d\d)(?!\w|[:.,/]\d)"
 )
-#: A quotation mark behind a number that is an inch, unless it closes what another one opens.
+#: A quotation mark after a number, which means inches unless it closes a quotation.
 _INCH = re.compile(r"[\"”'](?<=\d.)(?<!\d{4}.)(?:(?<!')|')(?!\w)")
 _MARKS = re.compile(r'\d?"')
 _LARGE = re.compile(r"(?<![^\W_])([2-9])X([SL])(?![^\W_])")
@@ -194,14 +194,14 @@ _TRADITIONAL, _SIMPLIFIED = (
     "萬億兩壹贰貳叁參肆伍陆陸柒捌玖拾佰仟圓圆個歲塊點時間層樓號無帶飯線鹽塵鉛縫電後",
     "万亿两一二二三三四五六六七八九十百千元元个岁块点时间层楼号无带饭线盐尘铅缝电后",
 )
-#: What would become another digit in compatibility form, or none, and letters with a stress mark.
+#: Characters that compatibility form would turn into another digit or drop, and letters with a stress mark.
 _SIGNS = str.maketrans(
     {"№": " ", "ѐ": "е", "ѝ": "и"}
     | {exponent: f"^{number}" for number, exponent in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
     | {chr(code): str(int(unicodedata.numeric(chr(code)))) for code in range(0x2776, 0x2794)}
     | {chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)}
     | dict(zip(_TRADITIONAL, _SIMPLIFIED, strict=True))
-    # The frame of a digit that is a button, and an ordinal that is typed for degrees.
+    # The frame of a keycap digit, and an ordinal indicator that is typed for degrees.
     | {"\u20e3": "", "º": "°"}
 )
 #: Most texts have none of them, and a search is quicker than a translation.
@@ -267,7 +267,7 @@ def large_sizes(text: str) -> str:
 
 
 def _phone(match: re.Match[str]) -> str:
-    """Return a telephone number in digits; what has too few or too many is none."""
+    """Return a telephone number in digits; a match with too few or too many stays unchanged."""
     digits = re.sub(r"\D", "", match[0])
     if not 10 <= len(digits) <= 13:
         return match[0]
@@ -277,12 +277,12 @@ def _phone(match: re.Match[str]) -> str:
 
 
 def _inch(match: re.Match[str]) -> str:
-    """Return the unit for a mark that closes no quotation."""
+    """Return the unit for a quotation mark that closes no quotation."""
     before = match.string[max(0, match.start() - 300) : match.start()]
     opened = max(before.rfind("“"), before.rfind("„")) > before.rfind("”")
     if match[0] == '"':
         opened = False
-        # One behind a digit is an inch, or closes a quotation.
+        # A mark after a digit is an inch, or closes a quotation.
         for mark in _MARKS.finditer(before):
             opened = not opened and not mark[0][0].isdigit()
     return match[0] if opened else " inch "
@@ -297,7 +297,7 @@ def _roman_value(match: re.Match[str]) -> str:
 
 
 def _han_value(match: re.Match[str]) -> str:
-    """Return a Chinese number in digits; two or three digits without a multiplier are no number (两三天)."""
+    """Return a Chinese number in digits; two or three digits without a multiplier are none (两三天)."""
     ordinal = match[0].startswith("第")
     digits = match[0].removeprefix("第").replace("零", "〇").replace("两", "二")
     values = [int(unicodedata.numeric(one)) for one in digits]
@@ -321,7 +321,7 @@ def _han_value(match: re.Match[str]) -> str:
 
 
 def _han_fraction(match: re.Match[str]) -> str:
-    """Return a Chinese fraction as a decimal, one of a hundred and more as percent."""
+    """Return a Chinese fraction as a decimal; hundredths and the like (百分之五) as percent."""
     whole, part = (float(one) if one[0].isdecimal() else unicodedata.numeric(one) for one in match.groups())
     if not whole:
         return match[0]
@@ -350,7 +350,7 @@ def number_value(number: str) -> str:
 
 
 def measured(value: str) -> str:
-    """Return a value without zeros at its end."""
+    """Return a value without trailing zeros."""
     return value.rstrip("0") if "." in value else value
 
 
@@ -364,7 +364,7 @@ def scaled(value: str, scale: str) -> str:
 
 
 def words_as_digits(plain: str) -> tuple[str, set[str]]:
-    """Return a text with its words for numbers and dates in digits, and what its other words say.
+    """Return a text with its words for numbers and dates in digits, and the facts that other words state.
 
     These are weekdays and times of day (``w:``), and sides, sexes and negations (``l:``).
 
@@ -397,7 +397,7 @@ def words_as_digits(plain: str) -> tuple[str, set[str]]:
 
 
 def _said(alike: str, found: set[str]) -> list[tuple[int, int, str]]:
-    """Return the numbers and months in words, with their positions, and add days and times to those found."""
+    """Return the spelled-out numbers and months with their positions; add weekdays and times to ``found``."""
     meanings = sayings()
     said: list[tuple[int, int, str]] = []
     for match in _WORDS.finditer(alike):
@@ -443,6 +443,6 @@ def _added(number: str, following: str) -> str | None:
 
 
 def _date(match: re.Match[str]) -> str:
-    """Return a date in digits; one of a month and a year has no day."""
+    """Return a date in digits; without a day it has only month and year."""
     parts = match.groupdict()
     return ".".join([one for one in map(parts.get, ("day", "month", "year", "only")) if one])

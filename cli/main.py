@@ -125,7 +125,7 @@ def _report_error(error: BaseException, invocation: Invocation) -> int:
     try:
         return report(error, invocation)
     except KeyboardInterrupt as second:
-        # Nobody reads the message of the first.
+        # The user has stopped waiting for the message of the first error.
         return report(second, invocation)
 
 

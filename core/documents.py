@@ -18,7 +18,7 @@ from msgspec.json import Encoder
 from shinglefold.contracts.engine import Document
 from shinglefold.errors import ProcessorError
 
-#: The field of a document that says what its texts are.
+#: The field of a document that names the format of its texts.
 FORMAT = "format"
 _PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _FAST = Encoder()
@@ -107,7 +107,7 @@ class SourceFilter:
             return self._filtered(value, prefix, included=included)
         if isinstance(value, list):
             kept = [self._kept(item, prefix, included=included) for item in value]
-            # As on servers, a list loses objects and lists of which nothing is left.
+            # As on servers, objects and lists that became empty are removed from a list.
             return [item for item in kept if item not in ({}, []) and (included or item is not None)]
         return value if included else None
 

@@ -67,7 +67,7 @@ def tiebreaker_of(version: str) -> str | None:
 
 def _translate(error: Exception, who: str) -> EngineError:
     if isinstance(error, NoConnection):
-        # Its own text repeats the client's class names; the cause says what happened.
+        # The text of the error repeats the client's class names; the cause says what happened.
         return unavailable(who, error.info or error.error)
     if isinstance(error, TransportError):
         return refusal(_status(error), error.info or error.error, who)
@@ -126,7 +126,7 @@ class _OpenSearchRequests(HttpRequests):
                 settings = yield from self._settings_steps(index, _PIPELINE)
                 values = (one.get(_PIPELINE) for one in settings.values())
                 names = {str(value) for value in values if value not in (None, "_none")}
-                # Of several pipelines the server takes none.
+                # If the indices have several pipelines, the server uses none.
                 name = names.pop() if len(names) == 1 else "_none"
             if name == "_none":
                 return {}

@@ -224,7 +224,7 @@ def _is_date(several: Sequence[Mapping[str, Any]], name: str) -> bool:
     return bool(found) and all(dates)
 
 
-#: How dates are written that are not ISO 8601. 01/02/2024 is no date: in some countries it is another one.
+#: Formats of dates that are not ISO 8601. 01/02/2024 is not read: countries differ in what it means.
 _WRITTEN = (
     "%d.%m.%Y",
     "%d.%m.%Y %H:%M",
@@ -274,7 +274,7 @@ def first_date(hit: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, float
 
 
 def _read_date(value: object) -> float | None:
-    # A column of numbers that lacks some holds fractions.
+    # Whole numbers in a column with missing values are read as floats.
     value = int(value) if isinstance(value, float) and value.is_integer() else value
     text = "" if isinstance(value, bool | float) else as_text(value).strip()
     if text.isdigit() and len(text) in (4, 8):

@@ -58,7 +58,7 @@ summary{flex-wrap:wrap;gap:.1rem .8rem}summary span{flex-basis:100%;order:3}summ
 
 
 class _Bar(NamedTuple):
-    """A bar of which ``part`` of ``whole`` is dark, and the text behind it."""
+    """A bar of which ``part`` of ``whole`` is dark, and the text after it."""
 
     label: str
     part: int

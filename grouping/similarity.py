@@ -153,11 +153,11 @@ class SimilarityModel:
 
     @property
     def tells_stale(self) -> bool:
-        """Whether texts tell whether fingerprints were made of them."""
+        """Whether a text shows if its fingerprint was made of it."""
         return self._signed is not None
 
     def stale(self, sources: Mapping[str, Mapping[str, Any]]) -> set[str]:
-        """Return the keys of those sources whose fingerprint is of another text; see ``TextStage.stale``."""
+        """Return the keys of sources whose fingerprint was made of another text; see ``TextStage.stale``."""
         if self._signed is None:
             return set()
         digests = {key: stored_parts(source, self.field).get("digest") for key, source in sources.items()}
@@ -242,7 +242,7 @@ class SimilarityModel:
         """Return the pairs that match by signature, and the uncertain ones."""
         rows = np.arange(len(ours), dtype=np.int64)
         if self._band is not None:
-            # The three differ in their thresholds alone: those that match by a higher one are few.
+            # The three differ only in their thresholds, and few pairs match at a higher one.
             possible = self._band.possible.matches(ours, rows, theirs)
             near = self._matcher.decide(possible.copy(), ours, rows, theirs, 0)
             return near, possible & ~self._band.sure.decide(near.copy(), ours, rows, theirs, 0)

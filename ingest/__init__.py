@@ -20,7 +20,7 @@ __all__ = [
     "read",
 ]
 
-# Lazy, as a search needs neither readers nor worker processes.
+# Lazy, because a search needs neither readers nor worker processes.
 __getattr__ = lazy_attributes(
     __name__,
     {

@@ -14,7 +14,7 @@ from shinglefold.documents import MISSING, get, holds_html
 _T = TypeVar("_T")
 #: The number of documents in the sample, and of levels of objects that are searched in each.
 _SAMPLE, _LEVELS = 200, 3
-#: The characters of a text that show whether it is a copy of another.
+#: The characters at the beginning of a text that show whether it is a copy of another field.
 _BEGINNING = 80
 #: The most characters of a text in the sample.
 _PREFIX = 1 << 16
@@ -26,20 +26,20 @@ _BODIES = ("body", "content", "text", "article", "fulltext", "full_text", "html"
 _RUNNING = re.compile(r"(?<!\S)(?:\S++\s++){7}\S|[\u3400-\u9fff](?:[,;:，、。；：]?[\u3400-\u9fff]){7}")
 #: Names of fields that hold ids if their values differ: ``product_id``, ``productId``, ``SKU``.
 _OF_IDS = re.compile(r"[_-](?:id|ID)$|[a-z](?:Id|ID)$|^(?i:sku|uuid|guid)$")
-#: Tags of texts, and comments.
+#: Tags of running text, and comments.
 _MARKUP = re.compile(
     r"</?(?:a|article|b|blockquote|body|br|center|code|dd|div|dl|dt|em|figure|font|h[1-6]|head|header|hr|html|i|"
     r"iframe|img|li|main|o:p|ol|p|pre|section|small|span|strong|style|sub|sup|table|tbody|td|th|thead|title|tr|"
     r"u|ul)(?:\s[^<>]*)?>|<!--|<!doctype\b|<!\[CDATA\[|<(?:script|input|button|form|label|summary)\b",
     re.IGNORECASE,
 )
-#: A line break between words, and a reference to a character: texts that speak of tags have neither.
+#: A line break between words, and a character reference: texts about tags have neither.
 _BREAK = re.compile(r"[^\s<>]<br\s*/?>[^\s<>]", re.IGNORECASE)
 _REFERENCE = re.compile(r"&#?\w{2,31};")
-#: The most words of a card of goods, and the fewest texts that tell that they are cards.
+#: The most words of a product card, and the fewest texts that can show that all are cards.
 _CARD, _FEWEST = 60, 5
 _NUMBERS = re.compile(r"\d++")
-#: So many tags make a text HTML, or one at its beginning or end.
+#: This many tags make a text HTML; at its beginning or end one is enough.
 _MANY_TAGS = 3
 
 
@@ -47,7 +47,7 @@ _MANY_TAGS = 3
 class FieldWatch:
     """Records which fields occur in documents, and keeps a sample of them.
 
-    ``language``, ``routing``: the fields that should hold those of documents, empty if none was configured.
+    ``language``, ``routing``: the fields that should hold them, empty if none was configured.
     ``sources``: further fields from which steps of the pipeline take text; None if these are unknown.
     ``stripped``: fields from which steps take the markup. ``facts``: fields whose values keep copies apart.
     """
@@ -92,7 +92,7 @@ class FieldWatch:
 
     @property
     def missing_facts(self) -> tuple[str, ...]:
-        """A sentence for each field of facts that no document has, so that it keeps none apart."""
+        """A sentence for each field of facts that no document has: it keeps no documents apart."""
         return tuple(
             f"no document has the field {name}, whose values are to keep copies apart (never_differ)"
             for name in self.facts
@@ -150,7 +150,7 @@ class TextCoverage:
     ``mostly_unread``: one of them holds more than all that are read. ``titles_alone``: in most documents
     only titles are read. ``markup``: fields that are read and hold HTML, though documents do not say so, in a
     tenth of those that have them; in how many, by field. ``cards``: whether the texts are short and full of
-    numbers, as those of goods are.
+    numbers, as on product cards.
     """
 
     documents: int = 0
@@ -169,7 +169,7 @@ class TextCoverage:
 
     @property
     def misread(self) -> bool:
-        """Whether most of the text is in other fields than the one that documents lack."""
+        """Whether most of the text is in other fields than the missing one."""
         return self.mostly_unread and bool(self.lacking)
 
     def suggestion(self) -> tuple[str, ...]:
@@ -187,9 +187,9 @@ def text_coverage(
 
     Args:
         fields: the fields whose texts fingerprints are made of.
-        sources: further fields from which their texts are taken; None if these are unknown, so that nothing
-            is said about other fields.
-        stripped: fields from which markup is taken before.
+        sources: further fields from which their texts are taken; None if these are unknown, so that no other
+            fields are reported.
+        stripped: fields from which markup was removed before.
     """
     names = list(dict.fromkeys([*fields, *(sources or ())]))
     counts = Counter(name for one in documents for name in _held(one, names))
@@ -242,15 +242,15 @@ def has_titles_alone(document: Mapping[str, Any], fields: Sequence[str]) -> bool
 def _holds_unstated_html(document: Mapping[str, Any], name: str) -> bool:
     """Return whether a field holds HTML that the ``format`` of the document does not announce."""
     text = get(document, name)
-    # A reference in a title is no markup: it stays one in documents whose format is HTML, too.
+    # A character reference in a title is not markup: titles of HTML documents keep theirs, too.
     return isinstance(text, str) and not holds_html(document, name) and _is_html(text, name != "title")
 
 
 def _is_html(text: str, references: bool = True) -> bool:
-    """Return whether a text is likely to be HTML, and no text that speaks of tags.
+    """Return whether a text is likely to be HTML, and not a text about tags.
 
     Args:
-        references: a reference to a character is enough.
+        references: a character reference is enough.
     """
     if "<" not in text and "&" not in text:
         return False

@@ -16,7 +16,7 @@ from shinglefold.sketch.shingles import FACTOR, MIX32_FACTOR, MIX_FACTORS, strea
 from shinglefold.sketch.sketcher import Sketcher, Sketches
 
 _WORDS, _SIGNATURE, _END = b',"supershingles":[', b'],"signature":"', b'"}'
-#: Two quotes and the comma behind a keyword.
+#: Two quotes and the comma after a keyword.
 _QUOTES = 3
 _STANDARD = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
 _URL_SAFE = np.frombuffer(ALPHABET.encode("ascii"), np.uint8)

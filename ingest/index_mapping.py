@@ -142,7 +142,7 @@ def ensure_index(
 
 
 def check_write_index(engine: Engine, index: str) -> str | None:
-    """Check that a name is no alias without a write index; return the routing that it gives to documents.
+    """Check that a name is not an alias without a write index; return the routing that it gives to documents.
 
     Raises:
         ConfigError: it is one, so that every document would fail.

@@ -17,7 +17,7 @@ __all__ = [
     "diagnose",
 ]
 
-# Lazy, as statistics and deletions need no pipeline.
+# Lazy, because statistics and deletions need no pipeline.
 __getattr__ = lazy_attributes(
     __name__,
     {

@@ -172,7 +172,7 @@ class _Backfill:
     total: int = 0
     resumed: bool = False
     anew: bool = False
-    #: Documents read that have a fingerprint: those with the right one, with a richer one, and all.
+    #: Counts of documents read: with the right fingerprint, with a richer one, with any fingerprint.
     right: int = 0
     poorer: int = 0
     signed: int = 0

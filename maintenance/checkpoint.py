@@ -72,7 +72,7 @@ class Checkpoint:
             replace_lines(self.path, [json.dumps({"format": _FORMAT, "job": self.job, "state": state})])
 
     def remove(self) -> None:
-        """Remove the file, as the job is done."""
+        """Remove the file when the job is done."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Diagnose an index: compare each stored fingerprint with the one that its text has now."""
+"""Diagnose an index: compare each stored fingerprint with that of the current text."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -135,7 +135,7 @@ class Diagnosis:
     - ``dropped``: the pipeline drops the document.
     - ``unsealed``: the index is sealed, and the fingerprint was altered or made without the key.
     - ``hidden``: it belongs to more text than the client may read; ``unseen`` names the fields,
-      ``resembling`` the nearest ones of the mappings, as the names may be mistyped.
+      ``resembling`` similar names in the mappings, because the names may be mistyped.
     - ``placeholder``: a gate reserves its id, so it is no document yet.
 
     ``listed``: some ids of each finding that needs repair. ``mapping``: errors of the mappings. ``remarks``:
@@ -172,7 +172,7 @@ class Diagnosis:
 
     @property
     def misread(self) -> bool:
-        """Whether no document has text in the fields of the pipeline, or most have a title alone there."""
+        """Whether no document has text in the fields of the pipeline, or most have only a title in them."""
         return self.textless or bool(self.unread and 2 * self.titles_alone > self.documents)
 
     @property

@@ -91,7 +91,7 @@ class BackfillCounts:
         return self.dropped + self.failed + self.textless
 
     def forget_skipped(self) -> None:
-        """Forget documents that got no fingerprint of their text, as they were counted before."""
+        """Forget documents that got no fingerprint of their text, because they were counted before."""
         self.read -= self.skipped
         self.empty -= self.textless
         self.dropped = self.failed = self.textless = 0

@@ -205,7 +205,7 @@ def pattern_of(index: str, alias: str = "") -> str:
 
 
 def _shared(patterns: tuple[str, ...], others: list[str]) -> str:
-    """Return those of our patterns that overlap with others, as text."""
+    """Return our patterns that overlap with others, as text."""
     return ", ".join(ours for ours in patterns if any(patterns_overlap(ours, other) for other in others))
 
 

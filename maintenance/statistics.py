@@ -119,7 +119,7 @@ def _bodies(one: IndexStatistics) -> list[JSON]:
     if one.recipe is not None:
         everything["aggs"] = {"scheme": {"terms": {"field": f"{one.recipe.field}.scheme", "size": _MOST}}}
         bodies.append(_count_query(placeholder_query(one.recipe.field)))
-        # A digest begins with scheme and language, so that no field of its own has to be indexed.
+        # A digest begins with scheme and language, so neither needs an indexed field of its own.
         digest = f"{one.recipe.field}.digest"
         bodies += [_count_query({"prefix": {digest: f"{one.scheme}.{code}."}}) for code in _languages(one)]
         if one.recipe.groups:

@@ -389,7 +389,7 @@ def _gaps(runs: Sequence[tuple[int, int]], of: Elements) -> Iterator[Span]:
 
 
 def covered_shares(a: Elements, b: Elements) -> tuple[float, float]:
-    """Return the share of each of two texts that is in elements of the other, too."""
+    """Return for each of two texts the share that elements of the other cover."""
     return (
         covered_share(np.flatnonzero(np.isin(a.hashes, b.hashes)), a),
         covered_share(np.flatnonzero(np.isin(b.hashes, a.hashes)), b),

@@ -102,7 +102,7 @@ def _side(
 def ranges(length: int, spans: Sequence[Span], marks: Sequence[Sequence[Span]]) -> Iterator[TextRange]:
     """Yield the ranges of a text in order, cut where passages, and differences in them, begin and end.
 
-    If passages overlap, a character belongs to the one that began last.
+    If passages overlap, a character belongs to the passage that began last.
     """
     passages, differ = np.full(length, -1), np.zeros(length, np.bool_)
     for number in sorted(range(len(spans)), key=lambda one: spans[one].start):

@@ -74,7 +74,7 @@ def _places(a: Elements, b: Elements, ascending: Int64s) -> tuple[Int64s, Int64s
     """
     order = np.argsort(b.hashes, kind="stable")
     hashes = b.hashes[order]
-    # Looked up in ascending order, as neighbours are then in the processor's cache.
+    # Looked up in ascending order: neighbours are then in the processor's cache.
     wanted = a.hashes[ascending]
     first, counts = np.empty(len(a), np.int64), np.empty(len(a), np.int64)
     first[ascending] = np.searchsorted(hashes, wanted, "left")

@@ -1,4 +1,4 @@
-"""The elements of a text: every w consecutive canonical words with their positions, and those stored."""
+"""The elements of a text: every w consecutive canonical words, with positions; and those to store."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence

@@ -211,7 +211,7 @@ class Morphology:
 def _analyzer(code: str, path: str) -> Any:  # noqa: ANN401 - pymorphy3's analyzer, which has no types
     from pymorphy3 import MorphAnalyzer
 
-    plain: Any = None  # plain tuples instead of objects; the parameter's hint forgets it
+    plain: Any = None  # plain tuples instead of objects, which the parameter's type hint lacks
     return MorphAnalyzer(path=path, lang=code, result_type=plain)
 
 

@@ -281,7 +281,7 @@ def _portions(buckets: _BitBuckets) -> Iterator[_BitBuckets]:
 def _compared(
     fingerprints: Uint64s, queries: Uint64s, distance: int, table: _BitTable, buckets: _BitBuckets
 ) -> Int64s:
-    """Return query · N + fingerprint for the fingerprints in the buckets within the distance."""
+    """Return query · N + fingerprint for each fingerprint in a query's bucket within the distance."""
     asking = np.repeat(buckets.queries, buckets.counts)
     # The positions first, first + 1, … of each query, concatenated.
     steps = np.arange(len(asking)) - np.repeat(np.cumsum(buckets.counts) - buckets.counts, buckets.counts)

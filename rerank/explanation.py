@@ -191,7 +191,7 @@ def stored_text(
     language: str | None,
     most: float = inf,
 ) -> StoredText:
-    """Return the texts of the fields of a source, given as dotted paths, up to so many characters."""
+    """Return the texts of the fields of a source, given as dotted paths, up to ``most`` characters."""
     return StoredText(tuple(_parts(source, fields, most)), tokenize, language)
 
 

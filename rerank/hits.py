@@ -1,6 +1,6 @@
 """Reads answers: hits with their values, dates and stored fingerprints; and what an answer lacks.
 
-An answer without some shards is no error yet: ``lost_shards`` counts them, and ``check_complete`` raises.
+An answer without some shards is not yet an error: ``lost_shards`` counts them, and ``check_complete`` raises.
 """
 
 from base64 import b64encode

@@ -1,4 +1,4 @@
-"""The fields and the recipe that the mappings of an index have, and checks of what requests name of them."""
+"""The fields and the recipe in the mappings of an index, and checks of the fields that requests name."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from shinglefold.rerank.hits import Hit, language_code, stored_value
 from shinglefold.rerank.representatives import load_policies
 from shinglefold.rerank.request.fold_options import Explain, FoldOptions
 
-#: What sorts take for a field; hits have no values of them.
+#: Sort keys that are not fields: hits have no values of them.
 _POSITIONS = ("_score", "_doc", "_shard_doc")
 #: Fields of every document that no mapping names.
 _METADATA = ("_id", "_index", "_seq_no", "_routing", "_version", "_ignored", *_POSITIONS)
@@ -217,7 +217,7 @@ def check_dates(mappings: Mapping[str, Mappings], names: Iterable[str]) -> None:
 
 
 def keyword_fields(mappings: Iterable[Mappings], names: Iterable[str]) -> frozenset[str]:
-    """Return those of some fields that are keywords in some index."""
+    """Return the fields that are keywords in some index."""
     several = list(mappings)
     return frozenset(
         name
@@ -271,7 +271,7 @@ def source_of(several: Iterable[Mapping[str, Any]], name: str) -> str:
 
 
 def unreadable_dates(several: Iterable[Mappings], names: Iterable[str]) -> frozenset[str]:
-    """Return those of some fields that are dates in another format than ``moment`` reads, in some index.
+    """Return the fields that are dates in a format that ``moment`` does not read, in some index.
 
     A field that is of another type in one of the indices is left out: it takes no format of dates.
     """
@@ -283,7 +283,7 @@ def unreadable_dates(several: Iterable[Mappings], names: Iterable[str]) -> froze
 def _is_unreadable_date(mappings: Mappings, name: str) -> bool:
     found = _own_definition(mappings, name) or {}
     kind, form = found.get("type"), found.get("format")
-    # Those of milliseconds have a fraction.
+    # Doc values in milliseconds have a fraction.
     readable = form in _READABLE and (kind, form) != ("date_nanos", "epoch_millis")
     return kind in _DATES and not readable
 
@@ -330,7 +330,7 @@ def language_by_recipe(recipe: Recipe, source: Mapping[str, Any]) -> str | None:
 
 
 def languages_of(mappings: Mapping[str, Mappings], dedup: str) -> dict[str, tuple[str, str]]:
-    """Return what tells the languages of the documents of each index, see ``language_options``."""
+    """Return what determines the languages of the documents of each index, see ``language_options``."""
     return {
         name: language_options((stored_recipe(one) or {}).get("pipeline"), dedup)
         for name, one in mappings.items()

@@ -55,13 +55,13 @@ from shinglefold.rerank.request.fold_options import BY_DATE, FoldOptions
 from shinglefold.runtime.recent import RecentlyUsed
 
 _log = logging.getLogger("shinglefold.rerank")
-#: Seconds for which mappings are right if hits show other schemes: documents are behind them.
+#: Seconds for which new mappings are right if hits show other schemes: searches lag behind them.
 _FRESH_SECONDS = 0.2
 #: Seconds between two warnings about the same index.
 _SECONDS_BETWEEN_WARNINGS = 60.0
-#: The most fields, indices and schemes that are known of a name.
+#: The most fields, indices and schemes cached for a name.
 _MOST_KNOWN = 1000
-#: A use of a field, and its name: ``field``, ``values``, ``date``; or ``sort`` and the whole key.
+#: How a field is used (``field``, ``values``, ``date``) and its name; or ``sort`` and the whole key.
 Use = tuple[str, str]
 
 
@@ -91,7 +91,7 @@ class IndexFacts:
     ``seen``: what hits may show without a contradiction: indices, other schemes, "" for no fingerprints.
     ``signing``: the parts of the mappings of each index that tell how texts were signed.
     ``settled``: whether the mappings were just read again, so that hits contradict nothing.
-    ``inexact``: sort keys by which servers may skip hits, of those that searches had.
+    ``inexact``: sort keys of earlier searches by which servers may skip hits.
     ``dates``: fields of ``uses`` that are dates in a format that folding can't read.
     ``keywords``: fields of ``uses`` that are keywords in some index.
     ``pipeline``: the default search pipeline of the index; {} if there is none, or it can't be read.
@@ -136,7 +136,7 @@ class IndexFacts:
     def may_skip_hits(self, body: Mapping[str, Any]) -> bool:
         """Return whether servers may lose hits by the first sort key of a request."""
         if self.uses is None:
-            # As under a point in time of the caller: the types of fields are unknown.
+            # The types of fields are unknown, as under a point in time of the caller.
             return any(not skips_exactly(key, ()) for key in sort_keys(body)[:1])
         return bool(_sorted_by(body) & self.inexact)
 
@@ -365,7 +365,7 @@ def _signing(mappings: Mappings) -> Mappings:
 
 
 def _uses(options: FoldOptions) -> set[Use]:
-    """Return the fields that options name; those whose values, or dates, are read once more as such."""
+    """Return the uses of the fields that options name; a field may have several."""
     # A plugin may read fields by a pattern.
     policies = (
         name
@@ -382,7 +382,7 @@ def _uses(options: FoldOptions) -> set[Use]:
 
 
 def _check_use(found: Mapping[str, Mappings], index: str, use: Use) -> None:
-    """Raise ``ConfigError`` if a field can't be used so, by the mappings of each index."""
+    """Raise ``ConfigError`` if a field can't be used in this way, by the mappings of each index."""
     kind, name = use
     if kind == "field":
         check_fields(found.values(), index, [name], "ext.dedup")
@@ -393,7 +393,7 @@ def _check_use(found: Mapping[str, Mappings], index: str, use: Use) -> None:
 
 
 def _still_fits(found: Mapping[str, Mappings], index: str, use: Use) -> bool:
-    """Return whether a field that an earlier request named may be used so; sort keys may not."""
+    """Return whether a field that an earlier request named can be used in this way; sort keys can't."""
     try:
         if use[0] != "sort":
             _check_use(found, index, use)

@@ -44,7 +44,7 @@ from shinglefold.rerank.similar.results import AsyncPagedSearch, FoundPage, Page
 
 #: The most elements of a text in a query: servers accept 1,024 clauses.
 _MOST_ELEMENTS = 1_000
-#: A query has all elements of a text with no more than this; they find shorter passages than a sample.
+#: A query has all elements of a text with at most this many; they find shorter passages than a sample.
 _ALL_ELEMENTS = 250
 
 
@@ -151,7 +151,7 @@ class PassageQuery:
     """How to find documents with passages of a text: how to read candidates, and how to decide.
 
     ``fields``: the fields from whose texts the elements of each index were made, by index name.
-    ``languages``: what tells the languages of these texts, see ``languages_of``.
+    ``languages``: what determines the languages of these texts, see ``languages_of``.
     """
 
     candidates: CandidateSearch

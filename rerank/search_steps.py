@@ -138,7 +138,7 @@ class SearchSteps(Generic[Driven]):
             from shinglefold.rerank.fold.compiled_groups import compiled_leader_groups
         except ImportError:
             return False
-        # The first block that it folds compiles or loads the code; for which scheme is no matter.
+        # The first block that it folds compiles or loads the code; any scheme will do.
         folding_of(Scheme(), FoldOptions(), FIELD, lead=compiled_leader_groups).add([{}, {}])
         self._group_by_leader = compiled_leader_groups
         return True

@@ -57,7 +57,7 @@ def find_pairs(  # noqa: PLR0917 - one column of the collection each
         signatures: uint8 (D, B), packed with ``options.bits``.
         shingles: int64 (D,), shingle positions.
         digests: equal for equal texts; empty for a text without one. Documents whose digests have different
-            facts are no pair.
+            facts are not a pair.
         valid: bool (D,); rows of other documents are ignored.
         texts: the texts of all documents, if they are available.
 

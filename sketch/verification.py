@@ -198,8 +198,8 @@ class PairVerdicts(NamedTuple):
 class PairVerifier:
     """Verifies candidates by the decision of a scheme.
 
-    ``facts``: a number for the facts of each document, 0 if it has none; documents whose facts differ are no
-    pair. None if no document has facts.
+    ``facts``: a number for the facts of each document, 0 if it has none; documents whose facts differ are not
+    a pair. None if no document has facts.
     """
 
     signatures: Bytes
@@ -210,7 +210,7 @@ class PairVerifier:
     facts: Int64s | Uint64s | None = None
 
     def same_facts(self, a: Int64s, b: Int64s) -> NDArray[np.bool_]:
-        """Return which pairs of documents have no different facts."""
+        """Return which pairs of documents have no differing facts."""
         if self.facts is None:
             return np.ones(len(a), np.bool_)
         here, there = self.facts[a], self.facts[b]

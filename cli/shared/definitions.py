@@ -223,7 +223,7 @@ def chosen_scheme(
     given = {name: value for name, value in decision.items() if value is not None}
     own = dict(profile_of(profile or "").decision)
     if "min_similarity" in given:
-        # What decides is chosen by the command line.
+        # The command line chooses what decides.
         own = {}
     given = own | given
     scheme = settings.scheme().with_options(**given)

@@ -46,7 +46,7 @@ def print_page(
         console.print()
     console.print(counters_line(answer))
     if next_page:
-        # Not folded, so that it can be copied.
+        # Not wrapped, so that it can be copied.
         console.print(f"next page: {next_page}", soft_wrap=True)
 
 

@@ -141,7 +141,7 @@ def pipeline_for_index(
     """Return the pipeline and the recipe of an index: the stored ones, or those of a new index.
 
     Args:
-        fresh: ignore a stored recipe, as the index is to be rebuilt.
+        fresh: ignore a stored recipe, because the index will be rebuilt.
         pages: a new index is for files of HTML.
 
     Raises:

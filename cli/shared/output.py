@@ -26,7 +26,7 @@ _PAGE = b"<!doctype html"
 #: Limits on COLUMNS: a terminal's width, and the digits of the number.
 _WIDEST, _DIGITS = 10_000, 20
 _TRAILING = re.compile(r"[ \t]+\n")
-#: The width of a console whose rows must not be folded; no row is wider.
+#: The width of a console whose rows must not be wrapped; no row is wider.
 _UNBOUNDED = 1_000_000
 # Control characters in the texts of documents must not reach the terminal.
 _CONTROLS: dict[int, int | None] = {
@@ -190,7 +190,7 @@ class _Unpadded:
 def make_console(stderr: bool = False) -> "Console":
     """Return a console that does not interpret text as markup.
 
-    A terminal gets colours and folded lines. Elsewhere lines are not folded, unless ``COLUMNS`` sets a width.
+    A terminal gets colours and wrapped lines. Others get unwrapped lines, unless ``COLUMNS`` sets a width.
     """
     from rich.console import Console
 
@@ -213,7 +213,7 @@ def make_console(stderr: bool = False) -> "Console":
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; a terminal gets folded cells, other streams one line a row."""
+    """Print a table; a terminal gets wrapped cells, other streams one line a row."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)

@@ -61,12 +61,12 @@ def reason(decided_by: str, pair: Mapping[str, Any], decision: "Decision") -> st
 
 #: The least width for two columns.
 NARROW = 60
-#: The number of characters kept at either end of a shortened equal stretch.
+#: The number of characters kept at either end of a shortened equal span.
 _EDGE = 90
 
 
 def marked_parts(side: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Yield the stretches of a side of a passage, as JSON, and whether the other side lacks them."""
+    """Yield the spans of a side of a passage, as JSON, and whether the other side lacks them."""
     begin, text = side["start"], side["text"]
     at = begin
     for mark in side["differing"]:
@@ -129,7 +129,7 @@ def print_passages(
 
     Args:
         names: headings of the two columns; ``sides``: the keys of the two texts.
-        cut: shorten long equal stretches.
+        cut: shorten long equal spans.
     """
     brackets = console.color_system is None or console.no_color
     one, other = sides
@@ -176,7 +176,7 @@ def _styled(side: Mapping[str, Any], style: str, brackets: bool, cut: bool) -> "
 
 
 def _shorten(text: str) -> str:
-    """Return an equal stretch without its middle, if it is long."""
+    """Return an equal span without its middle, if it is long."""
     if len(text) <= 2 * _EDGE + 20:
         return text
     head, tail = text[:_EDGE].rsplit(" ", 1)[0], text[-_EDGE:].split(" ", 1)[-1]

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 #: The most reasons of failures that lines show.
 _REASONS = 5
-#: Fields listed where none of those that are read occurs.
+#: The most fields listed if no document has the fields that are read.
 _FIELDS = 5
-#: What counts mean, where their name does not say it.
+#: The meanings of counts whose names do not show it.
 _COUNTED = {
     "fingerprints_left_out": " (of the sources: they are made of the texts anew)",
     "unknown_language": " (their words tell it; codes are of ISO 639-1: uk and zh, not ua and cn)",
@@ -121,7 +121,7 @@ def retry_command(target: "Target", engine: "Engine", summary: "Summary", **made
     """Return the command that retries the failed documents.
 
     Args:
-        made_by: the options of a new index beside those of ``target``, repeated if no index was made whose
+        made_by: the options of a new index besides those of ``target``, repeated if no index was made whose
             recipe has them.
     """
     letters, index = summary.dead_letters, target.index

@@ -140,7 +140,7 @@ def check_sources(sources: Sequence[str], options: "ReadOptions", dead_letters: 
 
 
 def refuse_index(source: str, remedy: Callable[[str], str]) -> None:
-    """Raise ``InputError``, with a remedy, for a source that is no file and may be the name of an index."""
+    """Raise ``InputError``, with a remedy, for a missing file whose name may be that of an index."""
     if source and not ("." in source or "/" in source or source == "-" or os.path.exists(source)):
         missing = f"cannot read {printable(source)}: no such file or folder; check the path"
         raise InputError(f"{missing}. {printable(remedy(source))}")
@@ -273,7 +273,7 @@ def read_text(path: str, kind: str, encoding: str = "") -> str:
 
     Args:
         kind: ``html``, ``text``, or ``auto`` to go by the name.
-        encoding: "" means the one that the file declares.
+        encoding: "" means the declared one.
 
     Raises:
         InputError: it can't be read.
@@ -282,7 +282,7 @@ def read_text(path: str, kind: str, encoding: str = "") -> str:
 
 
 def text_as_indexed(path: str, kind: str, encoding: str, recipe: "Recipe") -> tuple[str, str | None]:
-    """Return the text that an index would make the fingerprint of a file or of standard input from.
+    """Return the text of a file or of standard input of which an index would make the fingerprint.
 
     An HTML page and a document go through the pipeline of the index, so that the file of a stored one equals
     it. If they lack the fields that the index reads, the text is that of ``read_text``.
@@ -386,7 +386,7 @@ def _only_document(path: str, kind: str, encoding: str) -> "Document":
 
 
 def refuse_options_of_files(kind: str, encoding: str) -> None:
-    """Raise ``UsageError`` for an option about files beside ``--text``."""
+    """Raise ``UsageError`` for an option about files together with ``--text``."""
     if kind != "auto" or encoding:
         raise click.UsageError("--format and --encoding are of a file: leave them out, or --text")
 

@@ -1,4 +1,4 @@
-"""What a command says about the text fields of a stored index: those that it reads, and others with text."""
+"""Messages about the text fields of a stored index: the fields that it reads, and others with text."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -157,7 +157,7 @@ class GuardedWrites(Protocol):
         ...
 
     def ingest_pipelines(self, index: str) -> tuple[str, ...]:
-        """Return the ingest pipelines that documents of an index go through unasked.
+        """Return the ingest pipelines that documents of an index go through by default.
 
         Empty if the user may not read settings, or if there is no such index.
         """

@@ -40,7 +40,7 @@ class Language(ABC):
     #: Whether every canonical token is its own canonical form.
     idempotent: ClassVar[bool] = True
     #: Words for numbers, dates and times, for true and false, and words that negate the next one, with spaces
-    #: between them: by these ``fold_chunks`` keeps chunks apart.
+    #: between them. ``fold_chunks`` keeps chunks apart by these.
     values: ClassVar[str] = ""
     negations: ClassVar[str] = ""
     #: Articles, and other words between a negation and the word it negates, with spaces between them.

@@ -1,4 +1,4 @@
-"""Linkages, the rules by which groups grow; apart from schemes, as help must load nothing heavy."""
+"""Linkages, the rules by which groups grow; separate from schemes, because help must load nothing heavy."""
 
 from collections.abc import Mapping
 from typing import Literal, cast

@@ -12,7 +12,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.options.validation import check_str, expected
 from shinglefold.version import __version__
 
-#: What a recipe notes of the gate for writes on their way to the engine.
+#: What a recipe notes about the gate for the writes of folded clients.
 GateNote = Literal["refuse", "none"]
 #: The key of the recipe in a mapping's ``_meta``.
 META_KEY = "shinglefold"
@@ -85,8 +85,8 @@ class Recipe:
         groups: whether documents get group numbers when they are indexed.
         grouping: the rules for groups if they differ from the scheme's (see ``shinglefold.grouping.rules``).
         profile: the kind of content, a name of ``PROFILES``, whose defaults searches take; empty for none.
-        fold: whether searches on their way to the engine are folded unasked; None if nothing is noted.
-        gate: what the gate does with writes on their way, ``"refuse"`` or ``"none"``; None as for ``fold``.
+        fold: whether folded clients fold searches that do not ask for it; None if nothing is noted.
+        gate: what folded clients do with near-duplicates, ``"refuse"`` or ``"none"``; None as for ``fold``.
     """
 
     scheme: Scheme
@@ -422,7 +422,7 @@ def _fingerprint_options(value: object, field: str) -> Iterator[dict[str, Any]]:
 
 
 def first_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the first difference of two pipelines, as each has it."""
+    """Return the first difference of two pipelines, as text for each."""
     return next(_differences(one, other, ""))
 
 

@@ -23,10 +23,10 @@ FACTS_MARK, _FACT_BYTES = "~", 8
 UNDETERMINED = "und"
 #: The classes of words that can be facts. ``numbers``: numbers, in words, too, with their units, signs and
 #: model letters, dates, weekdays, and signs that compare words (``>=``, ``≠``);
-#: ``letters``: single Latin capitals and sizes, with plus, minus or # behind them (XL, C++, Rh−), sides,
+#: ``letters``: single Latin capitals and sizes, with plus, minus or # after them (XL, C++, Rh−), sides,
 #: sexes and negations;
-#: ``names``: capitalized words within sentences, but for those before models, and what stands before Chinese
-#: words for places.
+#: ``names``: capitalized words within sentences, except those before models, and the characters before
+#: Chinese words for places.
 WordClass = Literal["numbers", "letters", "names"]
 
 
@@ -220,7 +220,7 @@ def facts_number(digest: str) -> int:
     """Return the facts of a digest as a number of 64 bits, 0 for none.
 
     Raises:
-        ValueError: they are no hash.
+        ValueError: they are not a hash.
     """
     from base64 import b64decode
 

@@ -271,7 +271,7 @@ def bulk_lines(values: Iterable[object], dumps: Callable[[Any], Any]) -> bytes:
         given = isinstance(value, str | bytes)
         text: Any = value if given else dumps(value)
         if isinstance(text, bytes) and not given and b"\xed" in text:
-            # The client for Elasticsearch writes such a half as bytes, which begin so.
+            # The client for Elasticsearch writes half a pair as bytes that begin like this.
             text = text.decode("utf-8", "surrogatepass")
         lines += text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace"), b"\n"
     return b"".join(lines)

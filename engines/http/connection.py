@@ -37,7 +37,7 @@ _SCHEMES = ("http", "https")
 #: The fields whose values are never printed.
 SECRETS = ("password", "api_key", "bearer_token")
 _TEXTS = (*SECRETS, "product", "user", "client_cert", "client_key", "ca_file", "aws_region", "aws_service")
-#: What keys and tokens consist of.
+#: The characters of keys and tokens.
 _TOKEN = re.compile(r"[!-~]*")
 #: The comma between two addresses; any other comma may belong to a password.
 _SEPARATOR = re.compile(r",\s*(?=[A-Za-z+]{1,40}://)")
@@ -112,7 +112,7 @@ class Connection:
         if self.aws_region and self.product == "elasticsearch":
             raise ConfigError("aws_region: only OpenSearch takes signed requests")
         self._check_credentials()
-        # Locks and sockets do not take any number.
+        # Locks and sockets reject numbers that are too large.
         check_number("timeout (seconds)", self.timeout, high=1_000_000, above=True)
         check_int("retries", self.retries)
         check_int("max_connections", self.max_connections, 1)

@@ -34,7 +34,7 @@ from shinglefold.runtime.sans_io import run, run_async
 
 
 class FairSemaphore:
-    """Counts like ``threading.Semaphore``, which lets a new thread pass those that wait.
+    """Counts like ``threading.Semaphore``, which lets new threads overtake waiting ones.
 
     ``asyncio.Semaphore`` is fair by itself.
     """
@@ -269,7 +269,7 @@ class HttpEngine(HttpRequests):
     def _request(
         self, send: Callable[..., Any], expected: str, read: Callable[[JSON], T], /, **arguments: object
     ) -> T:
-        """Send a request in turn by a method of the client, and return what is read in its answer."""
+        """Wait for a turn, send a request by a method of the client, and return its parsed answer."""
         with self._translate_errors():
             return read_answer(send(**arguments), self.who, expected, read)
 

@@ -27,7 +27,7 @@ from shinglefold.errors import (
 _LONGEST, _BEGIN = 500, 100
 #: A mapping whose ``dynamic`` is ``strict``.
 _STRICT = re.compile(r"dynamic introduction of \[(?P<field>[^]]+)\] within \[(?P<within>[^]]*)\]")
-#: How the clients' errors begin if an answer can't be read.
+#: The beginnings of the clients' errors about an unreadable answer.
 _UNREAD = re.compile("Unable to deserialize|Unknown mimetype, ")
 #: Statuses of a request with malformed content.
 MALFORMED = frozenset({400, 413})
@@ -60,7 +60,7 @@ class ClientErrors:
     status: Callable[[Exception], int]
 
     def may_have_run(self, error: EngineUnavailable) -> bool:
-        """Return whether a server may have run the request that failed; no when it was too busy for it."""
+        """Return whether a server may have run the request that failed; False if it was too busy."""
         cause = error.__cause__
         ran = not isinstance(cause, Exception) or self.status(cause) not in NOT_RUN
         return ran and not isinstance(error, NotRefreshed)
@@ -265,7 +265,7 @@ def broken_answer(who: str, where: str = "", came: object = "") -> EngineUnavail
 
 
 def unexpected_answer(who: str, expected: str, came: object) -> EngineUnavailable:
-    """Return the error for an answer in JSON that lacks what the server answers to this request."""
+    """Return the error for a JSON answer that lacks the parts expected for this request."""
     got = _short(str(came), _BEGIN)
     return EngineUnavailable(
         f"{who} answers with JSON that does not fit the request: expected {expected}, got {got}. "
@@ -294,7 +294,7 @@ def error_type(body: object) -> str:
 def read_status(item: object) -> int:
     """Return the status of a document that could not be read by ``_mget``, whose errors have none.
 
-    What is not known may be a lost node or shard, so that another attempt can help.
+    An unknown error may be a lost node or shard, so another attempt can help.
     """
     return _READ_STATUSES.get(error_type(item), 503)
 

@@ -106,7 +106,7 @@ def version_for_all(connection: Connection) -> str:
 
 
 def _request_root(connection: Connection) -> Detected:
-    """Return the first answer of an address; that of a busy server only if no other answers."""
+    """Return the first answer of an address; that of a busy server only if no other server answers."""
     busy: Detected | None = None
     failed: Exception | None = None
     for url in connection.urls:
@@ -201,7 +201,7 @@ def without_redirects(kind: Any) -> Any:  # noqa: ANN401 - a class, which no che
         @session.setter
         def session(self, opened: Any) -> None:  # noqa: ANN401
             if opened is not None:
-                # A session warns of attributes that are set in the usual way.
+                # A session warns about attributes that are set in the usual way.
                 object.__setattr__(opened, "request", partial(opened.request, allow_redirects=False))
             self._session = opened
 

@@ -62,7 +62,7 @@ from shinglefold.errors import (
 )
 
 T = TypeVar("T")
-#: Yields requests, which ``operator.call`` sends; is sent what the client returns, or raises; returns T.
+#: A generator of requests for ``operator.call``: receives what the client returns or raises; returns T.
 Steps = Generator[Callable[[], Any], Any, T]
 #: The connections of opensearch-py's asynchronous client, unless it is told otherwise.
 _ASYNC_OPENSEARCH_POOL = 10
@@ -176,7 +176,7 @@ class HttpRequests(ABC):
         refusals, sent = check_searches(searches)
         if not sent:
             return insert_refusals(refusals, [])
-        # Some parameters hold for a whole request: each search is one then.
+        # Some parameters hold for a whole request, so each search is a separate one.
         together = all(fits_msearch(search) for search in sent)
         answers = yield from (self._in_one_request(sent) if together else self._one_by_one(sent))
         return insert_refusals(refusals, answers)
@@ -290,7 +290,7 @@ class HttpRequests(ABC):
         read: Callable[[JSON], T],
         refine: Callable[[EngineError], EngineError] | None = None,
     ) -> Steps[T]:
-        """Return what is read in the answer to a request; see ``read_answer`` and ``_translate_errors``."""
+        """Send a request and return its parsed answer; see ``read_answer`` and ``_translate_errors``."""
         with self._translate_errors(refine):
             return read_answer((yield send), self.who, expected, read)
 

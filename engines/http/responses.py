@@ -175,7 +175,7 @@ def read_answer(answer: Any, who: str, expected: str, read: Callable[[JSON], T])
         read: raises a built-in error if the answer lacks them.
 
     Raises:
-        EngineUnavailable: the answer is empty, a text such as the login page of a proxy, or another JSON.
+        EngineUnavailable: the answer is empty, a text such as the login page of a proxy, or other JSON.
     """
     body = getattr(answer, "body", answer)
     if body is None or isinstance(body, str | bytes):

@@ -107,7 +107,7 @@ class AsyncGate(BaseGate):
     async def passages(self, document: Document, like: str) -> list[JSON]:
         """Return the passages that a document has in common with a stored one; see ``Gate.passages``.
 
-        Where the id is stored under several routings, those of the document that shares most.
+        If the id is stored under several routings, the document that shares most counts.
         """
         check_str("like", like)
         await self.refresh()

@@ -20,9 +20,9 @@ class BulkRun:
         verdicts: the verdict on each document, in order, as JSON with its line.
         unknown: documents that are being decided; if the run ends now, some may have been stored.
         stopped: why the run ended early; "" if it did not.
-        stale: stored documents that had another text than their fingerprint, and so decided nothing.
-        read_back: counts documents that the server stored otherwise than they were signed, and those that
-            could not be read to be compared.
+        stale: stored documents whose fingerprint was made of another text, and so decided nothing.
+        read_back: counts documents that the server did not store as they were signed, and those that could
+            not be read back.
     """
 
     verdicts: list[JSON] = field(default_factory=list)

@@ -66,8 +66,8 @@ class BaseGate:
     ) -> None:
         self._setup, self._pipeline, self._seal = setup, pipeline, seal
         self.policy, self.index, self.recipe = setup.context.policy, setup.index, setup.recipe
-        #: Counts documents that an ingest pipeline of the server stored otherwise than they were signed, and
-        #: those that could not be read to be compared.
+        #: Counts documents that an ingest pipeline of the server did not store as they were signed, and those
+        #: that could not be read back.
         self.read_back = ReadBack(engine, setup.index, setup.recipe, pipelines=setup.pipelines)
         documents = setup.documents(engine, engine.can.newest)
         store: ServerStore | ExclusiveStore
@@ -172,7 +172,7 @@ class BaseGate:
         return {"query": {"ids": {"values": [id_]}}, "size": _ROUTINGS, **self.engine.can.unaltered}
 
     def _common_passages(self, document: Document, hits: Sequence[JSON]) -> list[JSON]:
-        """Return the passages in common with that stored document that shares most."""
+        """Return the passages in common with the stored document that shares most."""
         (outcome,) = self.pipeline.run_block([without_fingerprint(document, self.recipe.field)])
         processed = document if outcome.document is None else outcome.document
         placed = self.pipeline.tools.canonicalizer.placed

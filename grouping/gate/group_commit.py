@@ -258,7 +258,7 @@ class GroupCommit:
     async def close(self) -> None:
         """Wait for running jobs, make accepted documents visible, and delete the gate's intents.
 
-        No document is taken from now on; where it fails, it can be called again.
+        The gate accepts no further documents. After a failure, it can be called again.
         """
         self._closing = True
         while self._jobs:
@@ -345,7 +345,7 @@ class LoopThread:
 
     @property
     def forked(self) -> bool:
-        """Whether this process is a fork of the one that started the thread, and so lacks the thread."""
+        """Whether this process was forked after the thread was started, and so lacks the thread."""
         return os.getpid() != self._process
 
     def submit(

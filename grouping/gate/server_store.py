@@ -55,7 +55,7 @@ class ServerStore:
     Attributes:
         engine: blocking or awaited; ``calls`` says how it is called.
         register: the intents of all gates of the index.
-        read_back: is told the server's own pipelines of the index.
+        read_back: receives the server's own pipelines of the index.
     """
 
     engine: Any
@@ -119,7 +119,7 @@ class ServerStore:
         """Check the index after the last document.
 
         Raises:
-            EngineError: the index was deleted, replaced or set up otherwise, and no call said so.
+            EngineError: the index was deleted, replaced or set up otherwise, and no call reported it.
         """
         if not self._changed:
             with suppress(EngineUnavailable):

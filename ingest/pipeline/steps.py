@@ -302,8 +302,8 @@ def raw_fields(steps: Sequence[Step], target: str) -> tuple[str, ...]:
 def written_fields(definition: Mapping[str, Any], target: str) -> tuple[str, ...]:
     """Return the fields that a pipeline adds to documents, other than the fingerprint field.
 
-    Left out: a field that its step also reads, as the document has it; one named by a template, as only a
-    document tells which it is.
+    Leaves out fields that their step also reads, because documents have them; and fields that a template
+    names, which depend on the document.
     """
     names = []
     for step in definition.get("processors") or ():

@@ -49,7 +49,7 @@ class NeverDiffer:
         """Read a list of names: classes of words, and fields. ``_source.numbers`` is a field ``numbers``.
 
         Raises:
-            ConfigError: it is no list of names, or one is nearly that of a class.
+            ConfigError: it is not a list of names, or one is nearly that of a class.
         """
         names = check_strings(place, [given] if isinstance(given, str) else given, _MOST)
         for name in names:

@@ -36,12 +36,12 @@ _RIVALS = {"gb18030": "big5", "big5hkscs": "gb18030", "cp932": "euc_jp", "euc_jp
 #: The first bytes of common characters: Chinese ones in two encodings, kana and Japanese ones in one.
 _CHINESE = (("gb2312", 0xB0, 0xD7), ("big5", 0xA4, 0xC6))
 _JAPANESE = (("shift_jis", 0x82, 0x83), ("shift_jis", 0x88, 0x98))
-#: The share of rare characters of a text: at least, as declared; at most, in its real encoding; and how many
-#: times as many. In rightly declared texts, of 10 characters and more, no rival had as few.
+#: The least share of rare characters as declared, the most in the rival encoding, and the least ratio of
+#: both. In correctly declared texts of 10 characters and more, no rival had so few.
 _RARE_AS_DECLARED, _RARE, _TIMES = 0.2, 0.1, 4
-#: Those of Cyrillic texts, which are tried first; the first one where two read alike.
+#: Cyrillic encodings in the order to try them: if two read a text alike, the first wins.
 _CYRILLIC = tuple(_CANDIDATES)[:6]
-#: Those of Latin texts, and what no word has in its own encoding: signs or capitals in it.
+#: Latin encodings; and signs or capitals inside a word, which no word has in its own encoding.
 _LATIN = ("cp1252", "cp1250", "iso8859_2", "cp1254")
 _SIGN_IN_WORD = re.compile(
     r"[^\W\d_][\x80-\xb4\xb6\xb8\xb9\xbb-\xbf\xd7\xf7](?=[^\W\d_])|[a-z][\xc0-\xde\u0152\u0160\u017d]|[\x80-\x9f\ufffd]"
@@ -49,22 +49,22 @@ _SIGN_IN_WORD = re.compile(
 #: One of these is in nearly every Russian or Ukrainian text of 40 letters; Hebrew read as Cyrillic has none.
 _LATE_LETTERS = re.compile("[ыьэюяёіїєґА-Я]")
 _LETTERS = re.compile("[А-яЁёІіЇїЄєҐґЎў]")
-#: Half of the letters of Russian and Ukrainian texts.
+#: Letters that are half of a Russian or Ukrainian text, and the share below which a text reads oddly.
 _FREQUENT, _SELDOM = re.compile("[оеаинтОЕАИНТ]"), 0.25
 _ODD_CAPITAL = re.compile("[а-яёіїєґў][А-ЯЁІЇЄҐЎ]")
 _MIXED = re.compile("[A-Za-z][А-яЁё]|[А-яЁё][A-Za-z]")
 _TYPOGRAPHIC = re.compile("[«»“”„’–—…№§©°\u00a0]")
-#: What could not be decoded, and half-width katakana, which accented letters give in Shift_JIS.
+#: The mark of undecodable bytes; and half-width katakana: accented letters read as Shift_JIS.
 _UNLIKELY, _KATAKANA = re.compile("\ufffd"), re.compile("[\uff61-\uff9f]")
-#: Chinese characters, private ones and what could not be decoded; Cyrillic in GB 2312 looks Chinese in Big5.
+#: Chinese, private-use and undecodable characters; Cyrillic in GB 2312 looks Chinese in Big5.
 _HIRAGANA, _HAN = re.compile("[\u3041-\u3096]"), "\u3400-\u9fff\ue000-\uf8ff\ufffd\U00020000-\U0003ffff"
 _CHINESE_ONLY, _JAPANESE_ONLY = re.compile(f"[{_HAN}]"), re.compile(f"[\u3041-\u30ff\uff61-\uff9f{_HAN}]")
 _BAD = re.compile("[\udc80-\udcff]")
 #: The character that marks, in UTF-8, what could not be decoded from UTF-16.
 _FROM_OTHERS = {"\udcff"}
-#: Fewer characters beyond ASCII read well in several encodings.
+#: The fewest characters beyond ASCII for a guess: fewer read well in several encodings.
 _TELLING = 10
-#: As many Cyrillic letters read well in one encoding.
+#: The fewest Cyrillic letters for certainty: this many read well in one encoding only.
 _CERTAIN = 40
 #: The bytes for a guess, and the number of guesses after which the most frequent one is final.
 _ENOUGH, _GUESSES = 16_384, 50
@@ -83,10 +83,10 @@ _ZEROS = {
     b"a\0\0\0": "utf-32-le",
     b"\0\0\0a": "utf-32-be",
 }
-#: What all encodings read alike that a page may declare: not UTF-7, EBCDIC, UTF-16.
+#: A sample that all encodings that a page may declare read alike; UTF-7, EBCDIC and UTF-16 do not.
 _ASCII = b"<p>1+2 +AGE- \\x41 \\u0041"
 _MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)|<[^>]*>", re.DOTALL | re.IGNORECASE)
-#: Bytes of no text in any encoding of one byte or several: of pictures, archives and the like.
+#: Bytes that pictures and archives have, but no text in an encoding of one byte or several.
 _CONTROL = re.compile(rb"[\1-\b\x0e-\x1a\x1c-\x1f]")
 _ESCAPES = {b"\x1b$B": "iso2022_jp", b"\x1b$@": "iso2022_jp", b"\x1b$)C": "iso2022_kr"}
 #: Comments, and the tags that declare an encoding.
@@ -102,17 +102,17 @@ BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 #: Letters beyond ASCII that prove UTF-8. A Cyrillic word or two Chinese characters in another encoding may be
 #: valid UTF-8 by chance.
 _SEVERAL = 6
-#: As many for each damaged byte prove it, too; texts in other encodings have one by chance.
+#: This many for each damaged byte prove it, too; texts in other encodings have about one by chance.
 _LETTERS_A_DAMAGE = 10
 #: The bytes, and the share of zeros among them, by which UTF-16 without a byte order mark is recognized.
 _SAMPLE, _ZEROS_OF_LATIN = 4096, 0.05
 #: Characters of Chinese, Japanese and Korean texts.
 _EAST_ASIAN = re.compile("[\t\n\r -~\u2010-\u2026\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff65]")
-#: Latin letters and signs beyond ASCII, by which other scripts are seen that are read as Latin.
+#: Latin letters and signs beyond ASCII: other scripts look like these if they are read as Latin.
 _ACCENTED = re.compile("[\x80-\u024f\u02c6-\u02dc\u2010-\u2122]")
-#: As many in a row as no word of a Latin script has.
+#: More in a row than any word in a Latin script has.
 _ACCENTED_RUN = re.compile("[\xc0-\u024f]{4,}")
-#: The share of letters above which a text is read in a wrong encoding.
+#: The share of odd letters above which the encoding of a text is wrong.
 _ODD = 0.1
 
 
@@ -136,7 +136,7 @@ class EncodingGuess:
         if whole and (wide := _wide(raw)) and wide != name:
             return f"the text is {wide}, not {usual}: try --encoding {wide}"
         if name != "utf-8":
-            # In UTF-16, UTF-32 and EBCDIC, a line's end is another one.
+            # In UTF-16, UTF-32 and EBCDIC, a line end has other bytes.
             no_newline = b"\n".decode(name, "replace") != "\n"
             narrow = no_newline and raw != b"" and not _CONTROL.search(raw) and b"\0" not in raw
             if is_utf8(raw) or (narrow and _decodes(raw, "utf-8")):
@@ -160,7 +160,7 @@ class EncodingGuess:
 
 
 def _remedy(found: str) -> str:
-    """Return what to do about a text of another encoding, given Python's name of that, or ""."""
+    """Return the remedy for a text of another encoding, given Python's name of it, or ""."""
     name = _CANDIDATES.get(found, "")
     return f"it looks like {name}, try --encoding {name}" if name else "say its --encoding"
 
@@ -171,7 +171,7 @@ def _guess(raw: bytes) -> str:
     found = _cyrillic(sample)
     if found:
         return found
-    # Imported here, as few inputs need it and the import is slow.
+    # Imported here, because few inputs need it and the import is slow.
     from charset_normalizer import from_bytes
 
     best = from_bytes(sample, cp_isolation=list(_CANDIDATES)).best()
@@ -181,7 +181,7 @@ def _guess(raw: bytes) -> str:
 
 
 def _latin(sample: bytes) -> str:
-    """Return Python's name of the encoding of a Latin text if it reads the same in all that it may have."""
+    """Return Python's name of a Latin text's encoding if the text reads the same in all that fit, else ""."""
     texts = {encoding: sample.decode(encoding, "replace") for encoding in _LATIN}
     read = {encoding: text for encoding, text in texts.items() if not _SIGN_IN_WORD.search(text)}
     return next(iter(read)) if len(set(read.values())) == 1 else ""
@@ -190,7 +190,7 @@ def _latin(sample: bytes) -> str:
 def _cyrillic(sample: bytes) -> str:
     """Return Python's name of the encoding in which a text reads as Russian or Ukrainian, else "".
 
-    Nearly all of its letters beyond ASCII are Cyrillic then, as many frequent ones as such texts have.
+    Nearly all its letters beyond ASCII are then Cyrillic, and frequent letters are as frequent as in Russian.
     """
     best, most = "", 0
     for encoding in _CYRILLIC:
@@ -210,8 +210,8 @@ def _cyrillic(sample: bytes) -> str:
 def _reads_oddly(raw: bytes, encoding: str) -> bool:
     """Return whether a text may be of another encoding.
 
-    It has capitals within words, is mostly of capitals, accented or seldom letters, or has what can't be
-    decoded. Markup does not count.
+    It has capitals within words or undecodable bytes, or consists mostly of capitals, accented or rare
+    letters. Markup does not count.
     """
     text = _MARKUP.sub(" ", raw.decode(encoding, "replace"))
     letters = _LETTERS.findall(text)
@@ -258,7 +258,7 @@ def _rival(sample: bytes, declared: str) -> str:
 
 
 def _rare(sample: bytes, encoding: str) -> tuple[int, int]:
-    """Return how many characters of a text are rare or no characters, and how many it has."""
+    """Return how many characters of a text are rare or invalid, and how many there are."""
     japanese = codec_of(encoding) in ("cp932", "euc_jp")
     # The last character may be cut off.
     text = _MARKUP.sub(" ", sample.decode(encoding, "replace"))[:-2]
@@ -315,11 +315,11 @@ def codec_of(label: str) -> str:
     Raises:
         LookupError, UnicodeError: there is no such encoding, or it can't replace what is invalid.
     """
-    # Python reads labels with other punctuation, too, and has names for them that browsers know.
+    # Python also reads labels with other punctuation, and browsers know its names for these.
     found = webencodings.lookup(label) or webencodings.lookup(codecs.lookup(label).name)
-    # Without a byte order in its name, UTF-16 has that of its byte order mark.
+    # UTF-16 without a byte order in its label has the order of its byte order mark.
     if found is None or found.name.startswith(("utf-", "replacement", "x-user-defined")):
-        # A byte order mark is dropped from UTF-8 whatever it is called.
+        # A byte order mark is dropped from UTF-8, whatever its label.
         name = codecs.lookup(label).name.removesuffix("-sig")
         # Else the run would end at the first invalid byte.
         b"\xff".decode(name, "replace")
@@ -332,8 +332,8 @@ def strip_bom(raw: bytes, encoding: str = "", html: bool = False, label: str = "
     """Return a text's bytes without byte order mark, and its encoding.
 
     Args:
-        encoding: if empty, the encoding of the byte order mark, or the one that an HTML page declares
-            unless the page is UTF-8, or UTF-8. ``utf-16`` and ``utf-32`` have the byte order that is seen.
+        encoding: if empty: that of the byte order mark, else the one that an HTML page declares (unless its
+            text is UTF-8), else UTF-8. ``utf-16`` and ``utf-32`` have the byte order that is seen.
         label: the encoding that a server declares for a page, which overrides the page's own.
     """
     given = codec_of(encoding) if encoding else ""
@@ -438,7 +438,7 @@ def _decodes(raw: bytes, encoding: str) -> bool:
 
 
 def _reads(text: str) -> bool:
-    """Return whether nearly all characters are those of a text."""
+    """Return whether nearly all characters are usual in texts."""
     good = sum(
         one.isalnum() or one.isspace() or one in "，。、；：？！（）「」《》“”—…,.;:!?()-" for one in text
     )

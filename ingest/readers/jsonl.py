@@ -123,7 +123,7 @@ def parse_line(
 
     Args:
         options: the encoding must be one in which a newline is one byte.
-        travels: the document may be sent to a worker, so that it keeps its line.
+        travels: the document may be sent to a worker, and keeps its line for that.
     """
     if line.reason:
         return Record(None, name, line.number, line.reason, fraction=fraction)

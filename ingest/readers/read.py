@@ -36,7 +36,7 @@ from shinglefold.options.validation import check_options
 HTML = (".html", ".htm", ".xhtml", ".mht", ".mhtml")
 TEXT = (".txt", ".md", ".text")
 _TITLE = re.compile(r"<title(?:\s[^<>]*)?>(.*?)(</title|\Z)", re.IGNORECASE | re.DOTALL)
-#: What does not end takes the rest: a search for each end would take quadratic time.
+#: An element without an end takes the rest of the page: a search for each end would be quadratic.
 _NO_TITLE = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))"
     r"|<(script|style|svg|math|template|textarea|noscript|iframe|xmp)\b(?:(?:[^<>]*[\"'\s])?/>|.*?(?:</\1\s*>|\Z))",
@@ -49,7 +49,7 @@ _SUFFIXES: dict[Format, tuple[str, ...]] = {
     "html": HTML,
     "text": TEXT,
 }
-#: How pages begin, whatever their name is: the table of WHATWG's MIME Sniffing Standard, and parts of a head.
+#: The beginnings of pages of any name: the table of WHATWG's MIME Sniffing Standard, and parts of a head.
 _PAGE = re.compile(
     rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:\s|<!--.*?(?:-->|\Z)|<\?xml.*?>)*+"
     rb"<(?:!doctype\s+html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p|meta|link|base)[\s/>]",
@@ -65,10 +65,10 @@ _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 _UNDECODED = re.compile("[\udc80-\udcff]")
 #: Suffixes of compressed files other than gzip.
 _COMPRESSED = (".zip", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz")
-#: What other files begin with that may be valid UTF-8: at which byte, and their kind.
+#: Magic bytes of other files that may be valid UTF-8: the offset, the bytes, and the kind of file.
 _NO_TEXTS = {(0, b"%PDF-"): "PDF", (0, b"{\\rtf"): "RTF", (257, b"ustar"): "a tar archive"}
 _SEPARATORS = ",;\t|"
-#: Every second character of text in UTF-16 that is read as another encoding.
+#: Control characters: UTF-16 that is read in another encoding has one at every second place.
 _CONTROL = re.compile("[\0-\b\x0e-\x1f]")
 _QUOTED = re.compile(r'"[^"]*"')
 #: Values that are not column names: numbers, dates, URLs, e-mail addresses, running text.
@@ -105,7 +105,7 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Iterator[Recor
 
 
 def _records(name: str, options: ReadOptions) -> Iterator[Record]:
-    # Unlike those of Path, these raise for no name, however long it is.
+    # Unlike the methods of Path, these functions raise for no name, however long it is.
     if name != STANDARD_INPUT and os.path.isdir(name):
         return read_folder(name, options)
     if name != STANDARD_INPUT and not os.path.exists(name):
@@ -173,7 +173,7 @@ def read_page(source: InputSource, options: ReadOptions, html_page: bool) -> Ite
 def _whole(source: InputSource, options: ReadOptions) -> bytes | str:
     """Return the bytes of a stream, little more than ``max_bytes`` at most, or why they can't be read."""
     try:
-        # Asked for all at once, a stream sets aside as much memory as it may have.
+        # One read of everything would allocate ``max_bytes`` at once.
         pieces = iter(partial(source.stream.read, _PIECE), b"")
         return b"".join(islice(pieces, options.max_bytes // _PIECE + 1))
     except (EOFError, BadGzipFile, zlib.error) as error:
@@ -289,7 +289,7 @@ def _without_headers(raw: bytes) -> tuple[bytes, str]:
 
 
 def _title(page: str) -> str:
-    # Titles of scripts, pictures and comments are none of the document.
+    # Titles of scripts, pictures and comments are not titles of the document.
     match = _TITLE.search(_NO_TITLE.sub("", page[:_TITLE_WITHIN]))
     return " ".join(html.unescape(match[1]).split()) if match and match[2] else ""
 

@@ -16,7 +16,7 @@ from shinglefold.options.validation import check_bool, check_choice, check_int, 
 Format = Literal["auto", "jsonl", "csv", "html", "text"]
 #: The most levels of objects and lists in a document; servers map 20 by default.
 _DEEPEST = 100
-#: No stream can be asked for more.
+#: The most bytes that can be requested of a stream.
 _MOST_BYTES = 2**62
 _METADATA = ("_id", "_routing")
 _CONTAINERS = (dict, list)
@@ -97,8 +97,8 @@ def to_document(value: object, id_field: str = "") -> Document:
 
     Raises:
         InputError: it is an action line of a bulk request, or not an object; it is nested too deeply, or has
-            a number that JSON lacks; it has fields beside ``_source`` and is no hit; ``id_field`` is missing,
-            or the id is neither text nor a whole number.
+            a number that JSON lacks; it has fields besides ``_source`` and is not a hit; ``id_field`` is
+            missing, or the id is neither text nor a whole number.
     """
     if type(value) is not dict and not isinstance(value, Mapping):
         raise InputError(f"expected a JSON object, found {json_type(value)}")
@@ -132,7 +132,7 @@ def to_document(value: object, id_field: str = "") -> Document:
 
 
 def without_surrogates(value: Any) -> tuple[Any, int]:  # noqa: ANN401 - JSON
-    """Return a JSON value with lone surrogates replaced, as no engine can store them, and their number.
+    """Return a JSON value with lone surrogates replaced, which no engine can store, and their number.
 
     A key that another one has already gets further replacements, so that no value is lost.
     """

@@ -24,14 +24,14 @@ _HEAD = 4
 #: Becomes a byte that is invalid in UTF-8, so that decoding the line counts it.
 _UNDECODABLE = "\udcff"
 STANDARD_INPUT = "-"
-#: Its name in messages.
+#: The name of standard input in messages.
 STDIN_NAME = "standard input"
 _CHUNK = 1 << 20
 #: The size of a chunk in an answer of HTTP: the line before it, after the end of the last one.
 _SIZE = re.compile(rb"(?:\r?\n)?([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]*)?\r?\n")
 #: The magic number of gzip.
 _GZIP = b"\x1f\x8b"
-#: What other compressed files begin with: their kind, and the command that decompresses them to a pipe.
+#: The first bytes of other compressed files: the kind, and the command that decompresses them to a pipe.
 _OTHERS = {
     re.compile(rb"BZh[1-9](?:1AY|\x17rE|$)"): ("bzip2", "bzip2 -dc"),
     re.compile(rb"\xfd7zX"): ("xz", "xz -dc"),

@@ -241,7 +241,7 @@ class ReadBack:
 
     @property
     def otherwise(self) -> int:
-        """The number of documents that are not stored as they were signed, or may not be."""
+        """The number of documents that are not, or possibly not, stored as they were signed."""
         return self.lost + self.changed + self.unread
 
     def to_json(self) -> JSON:

@@ -39,7 +39,7 @@ from shinglefold.options.validation import check_engine, check_str, expected
 if TYPE_CHECKING:
     from shinglefold.ingest.writing.accounting import Summary
 
-#: Seconds between two checks of a run, and how many times as long as a check they are at least apart.
+#: The least seconds between two checks of a run, and the least interval in durations of a check.
 _INTERVAL, _SHARE = 2.0, 50.0
 #: The name of an index that a rebuild fills: the final name and the time.
 _REBUILD_NAME = re.compile(r"(.+)-\d{20}")
@@ -56,7 +56,7 @@ def released_after(engine: object, index: str) -> Iterator[None]:
 
 
 class IndexChanged(EngineError):
-    """The index is not the one that a run began to write to."""
+    """The index of a run was deleted or replaced, or its recipe changed."""
 
 
 @dataclass(slots=True)
@@ -123,7 +123,7 @@ class IndexWatch:
                 raise IndexChanged(self._made_anew(name))
             if name not in now and (self._written[name] or name == self.index):
                 if self.again and now and not self.engine.index_exists(name):
-                    # One of several indices was deleted, as old ones are.
+                    # One of several indices was deleted, which is usual for old ones.
                     continue
                 raise IndexChanged(self._gone(name, now))
         try:

@@ -39,7 +39,7 @@ from shinglefold.runtime.signals import deferred
 
 _Q = TypeVar("_Q")
 _A = TypeVar("_A")
-#: Its number, as Windows has no such signal.
+#: The number of SIGKILL, a signal that Windows lacks.
 _SIGKILL = 9
 #: Seconds between checks for interrupts.
 _TICK = 0.2
@@ -125,7 +125,7 @@ class WorkerProcess:
         if self._channel is not None:
             self._channel.close()
         if self._process is not None:
-            # It has nothing to clean up, and ignores SIGTERM.
+            # The process has nothing to clean up, and ignores SIGTERM.
             self._process.kill()
             self._process.join()
         self._channel = self._process = None
@@ -151,16 +151,16 @@ def infrequent_gc() -> Iterator[None]:
 
 
 def _raise_gc_threshold() -> None:
-    """Collect garbage once per few blocks of documents, as hardly any of it is in cycles."""
+    """Collect garbage once per few blocks of documents, because hardly any of it is in cycles."""
     # A threshold of 0 means that collection is switched off.
     if threshold := gc.get_threshold()[0]:
         gc.set_threshold(max(_GC_THRESHOLD, threshold))
 
 
 def keep_loaded() -> None:
-    """Let the garbage collector of this process, which only serves, look rarely, and at new objects only.
+    """Collect garbage rarely, and only among new objects, in a process that only answers requests.
 
-    Those from before a fork stay alive, and traversing them would only copy their memory pages.
+    Objects from before a fork stay alive, and traversing them would only copy their memory pages.
     """
     gc.freeze()
     _raise_gc_threshold()

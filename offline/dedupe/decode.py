@@ -180,7 +180,7 @@ def row_of(  # noqa: PLR0917 - where it was read
     """Return a stored fingerprint as a row.
 
     Args:
-        parts: of the fingerprint, none if there is none in ``place``.
+        parts: those of the fingerprint; empty if ``place`` has none.
 
     Raises:
         InputError: it is missing, or see ``SignatureLayout.check``.

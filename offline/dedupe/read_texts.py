@@ -107,7 +107,7 @@ class TextReader:
             yield json.dumps([language, short], default=str).encode()
 
     def _seen(self, lines: Sequence[ParsedLine]) -> FieldWatch:
-        """Return the fields of documents, and those documents that they add to the sample of all tasks."""
+        """Return the fields of documents, and the documents to add to the sample of all tasks."""
         before = len(self._watch.sample)
         found = replace(self._watch, documents=0)
         for line in lines:

@@ -103,7 +103,7 @@ class RowBuckets:
             )
         self._signed = np.flatnonzero(table.valid()[rows])
         self._order = np.empty((self.slots, len(self._signed)), np.int32)
-        # A document without a signature begins behind the end of its bucket.
+        # A document without a signature begins after the end of its bucket.
         self._places, self._ends = np.zeros((2, self.slots, len(rows)), np.int32)
         words = table.words.mapped()
         for slot in range(self.slots):

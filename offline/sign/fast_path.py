@@ -56,7 +56,7 @@ class FastPath:
         self._tools.meter.take()
 
     def sign(self, data: bytes, begin: int, end: int) -> FastLines:
-        """Sign the lines of a stretch of bytes, each ended by a newline."""
+        """Sign the lines of a run of bytes, each ended by a newline."""
         whole, view = np.frombuffer(data, np.uint8)[:end], memoryview(data)
         odd: list[Line] = []
         present = np.zeros(self._names.texts, np.bool_)

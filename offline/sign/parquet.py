@@ -195,5 +195,5 @@ def _written(part: Any, table: Any) -> None:  # noqa: ANN401 - pyarrow's
 
 
 def parquet_writer(place: Any, schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
-    """Return a writer of tables, compressed as all are."""
+    """Return a writer of tables with the compression of all our Parquet files."""
     return pyarrow_module().parquet.ParquetWriter(place, schema, compression="zstd")

@@ -224,7 +224,7 @@ class Sink:
         """Publish the complete output."""
 
     def discard(self) -> None:
-        """Remove the output, as no document was signed."""
+        """Remove the output of a run that signed no document."""
 
 
 class FileSink(Sink):

@@ -45,8 +45,8 @@ class LineRange:
     """Lines that must be read in order, from a pipe, a compressed file, CSV or a folder.
 
     ``refused``: records among them without a document. ``named``: the reader has added the ``_id``, which is
-    not written if another field has it. ``count``: if they were a range of bytes, how many begin in it, blank
-    ones too.
+    not written if another field has it. ``count``: if they are from a range of bytes, how many lines begin in
+    it, blank ones too.
     """
 
     source: str

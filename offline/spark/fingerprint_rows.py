@@ -33,7 +33,7 @@ _SCHEMA = (
     "sketch long, facts long"
 )
 _TEXTS = ", written binary, canonical binary"
-#: Parts that are read beside the fingerprint, and their columns.
+#: Parts that are read in addition to the fingerprint, and their columns.
 _BESIDE = {"supershingles": "every", "written": "written", "canonical": "canonical"}
 
 

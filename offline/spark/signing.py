@@ -50,7 +50,7 @@ def sign(documents: Frame, scheme: Scheme, options: SignOptions, *, beside: bool
     struct = sql().types.StructType
     added = struct.fromDDL(", ".join(f"`{name}` {kind}" for name, kind in types.items()))
     schema = struct([*bare.schema.fields, *added.fields])
-    # Spark takes a dot in the name of a column for one of a field in it.
+    # Spark reads a dot in a column's name as the path of a nested field.
     numbered = bare.toDF(*map(str, range(len(bare.columns))))
     return numbered.mapInArrow(_Sign(scheme, options, beside, tuple(bare.columns)), schema)
 

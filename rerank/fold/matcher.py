@@ -1,4 +1,4 @@
-"""Decides which hits match under one request, or may by their texts; compares a few with many at a time."""
+"""Decides which hits of a request match by signature, and which may match by text; compares few with many."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -216,7 +216,7 @@ class Matcher:
         return _sufficient_words(self.values, self.bits, self.values - self.need)
 
     def _agreeing(self, ones: Uint64s, rows: Int64s, others: Uint64s, begin: int) -> Mask:
-        """Return which pairs differ in no more bits of these planes than matching pairs may."""
+        """Return which pairs differ in at most as many bits of these planes as matching pairs may."""
         if not self.need:
             return np.ones((len(rows), others.shape[2] - begin), np.bool_)
         return differing(ones[:, :, rows], others[:, :, begin:]) <= self.values - self.need

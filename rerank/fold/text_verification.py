@@ -230,9 +230,9 @@ class TextStage:
         return joined_texts(source, self.by_index.get(index, self.fields))
 
     def stale(self, documents: Mapping[Key, tuple[Mapping[str, Any], str]]) -> set[Key]:
-        """Return those of some documents that have another text than their fingerprints were made of.
+        """Return the documents whose fingerprints were made of another text.
 
-        Uncertain documents are omitted, such as those of which a role may hide a part of the text.
+        Uncertain documents are omitted, such as those whose text a role may hide in part.
 
         Args:
             documents: the source with the fields of texts, and the stored digest of each.

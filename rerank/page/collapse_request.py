@@ -108,7 +108,7 @@ def attaches_members(options: FoldOptions, dedup: str) -> bool:
 
 
 def ungrouped_request(scheme: str, dedup: str, body: Mapping[str, Any] = _NOTHING) -> JSON:
-    """Return the request that counts those results of another that lack a group number of a scheme."""
+    """Return the request that counts the results of another request that lack a group number of a scheme."""
     grouped = [{"exists": {"field": group_field(dedup)}}, {"term": {f"{dedup}.scheme": scheme}}]
     lacking: JSON = {"must_not": [{"bool": {"filter": grouped}}]}
     finds = query_parts(body)
@@ -346,7 +346,7 @@ def _is_few(answer: Mapping[str, Any]) -> bool | None:
 
 
 def count_request(body: Mapping[str, Any], aggregations: JSON) -> JSON:
-    """Return the request that counts among the results of another.
+    """Return the request that counts among the results of another request.
 
     Without a total OpenSearch reports early termination although aggregations saw all results.
     """

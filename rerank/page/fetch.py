@@ -4,7 +4,7 @@ Engines store ids with the sources, so reading 200 ids costs more than everythin
 Sequence numbers are doc values, and unique within a shard. The exception is an index made by ``_shrink``: its
 documents keep the numbers that they had in several shards.
 
-A hit is stale if its fingerprint is of another text than it has. It is shown alone.
+A hit is stale if its fingerprint was made of another text. It is shown alone.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -268,7 +268,7 @@ def _with_ranking(hit: Hit, fetched: JSON, keys: slice | None, formatted: Sequen
 
     Args:
         keys: the sort values to return; None for none.
-        formatted: the places of those that have a format.
+        formatted: the places of the sort keys that have a format.
         values: a hit whose sort values are a constant and the formatted ones.
     """
     ranked = {**fetched, "_score": hit.get("_score")}
@@ -343,7 +343,7 @@ def set_stale_apart(
 
 
 def _in_groups(groups: Sequence[Group], places: Container[int]) -> list[int]:
-    """Return those of some hits that are in a group with another one: the others hide nothing."""
+    """Return the hits that are in a group with another one; the others hide nothing."""
     return [at for group in groups if len(group.members) > 1 for at in group.members if at in places]
 
 
@@ -353,7 +353,7 @@ def _stale(
     places: Sequence[int],
     found: Mapping[int, JSON],
 ) -> Steps[set[int]]:
-    """Return those of some hits whose fingerprint is of another text; read texts that the request hides."""
+    """Return the hits whose fingerprint was made of another text; read texts that the request hides."""
     shown = request_source_filter(reading.body.get("_source"))
     if all(map(shown.shows, stage.sources)):
         sources: Mapping[int, JSON] = {at: found[at].get("_source") or {} for at in places}

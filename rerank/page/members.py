@@ -236,7 +236,7 @@ def _is_read_twice(reading: WindowReader) -> bool:
 
 
 def _shown_fields(reading: WindowReader, copies: Sequence[Hit]) -> Steps[dict[object, JSON]]:
-    """Return the fields that the request returns of copies, fetched again, as they decided, too."""
+    """Fetch the fields that the request returns of copies a second time, as the request returns them."""
     parts = ("fields", "docvalue_fields")
     wanted = {name: reading.body[name] for name in parts if name in reading.body}
     fields: dict[object, JSON] = {}

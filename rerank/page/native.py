@@ -211,7 +211,7 @@ class _Page:
         members = attached["hits"]
         hits = [self._member(hit) for hit in members["hits"]]
         if identity(own) not in map(identity, hits):
-            # Sorted by fields, the first member comes from the index of the hit.
+            # If the sort is by fields, the first member comes from the index of the hit.
             elsewhere = self._by_fields and any(hit["_index"] != own["_index"] for hit in hits[:1])
             self.torn |= elsewhere or len(hits) >= members["total"]["value"]
         shown = hits[0] if self._policies and hits else own
@@ -291,7 +291,7 @@ def unfolded_page(answer: JSON, body: Mapping[str, Any] | None, scheme: str, rea
     hits = [_alone(hit) for hit in answer["hits"]["hits"]]
     start, size = 0, len(hits)
     if body is not None:
-        # The engine took them, also as texts and fractions.
+        # The engine accepted these numbers, also as text or with a fraction.
         start, size = int(float(body.get("from", 0))), int(float(body.get("size", 10)))
     cut = 0 if body is None else _cut(answer, body, start, size)
     lacks = missing(answer) | ({CUT: cut} if cut else {})
@@ -299,7 +299,7 @@ def unfolded_page(answer: JSON, body: Mapping[str, Any] | None, scheme: str, rea
         {"scheme": scheme, "mode": "unfolded", "mode_reason": reason},
         _stopped_by(answer, body, start, size, lacks),
         len(hits),
-        # How many groups there are is unknown: all hits may be near-duplicates.
+        # The number of groups is unknown: all hits may be near-duplicates.
         {"value": min(1, start + len(hits)), "relation": "gte"},
     )
     if lacks:

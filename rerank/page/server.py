@@ -129,7 +129,7 @@ def _shortfall(told: JSON, options: FoldOptions, facts: IndexFacts) -> str:
 
 
 def _options_of(options: FoldOptions, facts: IndexFacts) -> JSON:
-    """Return options as the plugin reads them, with thresholds: the id of a scheme does not tell them."""
+    """Return options as the plugin reads them, with thresholds, which the id of a scheme does not include."""
     least, matcher = options.min_resemblance, Matcher.of(facts.scheme, options)
     return {
         **{name: getattr(options, name) for name in _PLAIN},

@@ -215,7 +215,7 @@ class WindowReader:
 
     @property
     def stays(self) -> bool:
-        """Whether hits that are missing now are really gone, so that reading again is no use."""
+        """Whether hits that are missing now are really gone, so that reading again does not help."""
         return self.pit is not None or "pit" in self.body or self._again >= _MOST_AGAIN
 
     def check_facts(self) -> None:
@@ -401,7 +401,7 @@ class WindowReader:
         return self._taken + (self.cursor.behind if self.cursor is not None else 0)
 
     def _count(self, answer: JSON) -> Steps[None]:
-        """Count the hits at the end of a walk, if the answers so far don't tell their number."""
+        """Count the hits at the end of a walk, if the answers so far lack their number."""
         total = (self.first or answer)["hits"].get("total")
         exact = isinstance(total, Mapping) and total["relation"] == "eq"
         if exact or not self._behind or not self._is_counted or self.first == {}:

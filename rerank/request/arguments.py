@@ -56,7 +56,7 @@ _EXACT = frozenset(
     {"long", "integer", "short", "byte", "double", "float", "unsigned_long", "boolean"}
     | {"date", "date_nanos", "keyword", "constant_keyword", "ip", "text"}
 )
-#: Formats of dates whose values servers read again as they were; of ``yyyy`` they lose the era.
+#: Date formats that servers print and parse without loss; with ``yyyy`` they lose the era.
 _EXACT_FORMATS = (None, DATE_FORMAT, "epoch_millis")
 _EXACT_OPTIONS = {"order", "missing", "mode", "unmapped_type", "format"}
 
@@ -267,8 +267,8 @@ def rises_by_score(body: Mapping[str, Any]) -> bool:
 def window_keys(body: Mapping[str, Any]) -> list[Any]:
     """Return the sort keys to read windows by: without formats, the first with an explicit ``missing``.
 
-    ``search_after`` a formatted value loses or repeats hits, as many values have the same text. A request's
-    own ``search_after`` has such texts, so its keys keep their formats.
+    ``search_after`` a formatted value loses or repeats hits, because many values have the same text. A
+    request's own ``search_after`` has such texts, so its keys keep their formats.
     """
     keys = sort_keys(body)
     for place in formatted_places(body):

@@ -215,7 +215,7 @@ _TOP_ONLY = {"hybrid"}
 def split_request(body: Mapping[str, Any] | None) -> tuple[JSON, Mapping[str, Any]]:
     """Return the body without ``ext.dedup``, which engines would refuse, and the options in it.
 
-    None is a search for all documents.
+    A body of None searches for all documents.
 
     Numbers and flags given as text are parsed as engines parse them.
     """
@@ -371,14 +371,14 @@ def after_hit(body: Mapping[str, Any], tie: str) -> JSON:
 def can_continue(body: Mapping[str, Any], tie: str) -> bool:
     """Return whether reading can continue from a hit; the request's own ``search_after`` must fit."""
     after = body.get("search_after")
-    # Its formatted values don't tell where reading ended.
+    # Formatted values in ``search_after`` don't determine where reading ended.
     if not resumable(body) or (after is not None and has_format(body)):
         return False
     total = len(total_order(body, tie))
     return after is None or len(after) == total or (tie == SEQ_NO and len(after) == total - 1)
 
 
-#: What hits have of stored fields, whatever a request names of them.
+#: Stored fields that hits have, whatever a request names.
 _STORED = ("_id", "_routing", "_ignored")
 
 
@@ -390,7 +390,7 @@ def with_ids(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def without_unwanted_id(hit: JSON, body: Mapping[str, Any]) -> JSON:
-    """Return a hit without the id, and the rest that is stored, if the request wants none."""
+    """Return a hit without the id and other stored fields if the request wants none."""
     return {key: hit[key] for key in hit if key not in _STORED} if _bare(body) else hit
 
 

@@ -25,7 +25,7 @@ _BESIDE = ("post_filter", "rescore")
 _FLAGS = ("track_total_hits", "track_scores", "version", "seq_no_primary_term", "explain", "profile")
 _WORDS = {"true": True, "false": False}
 _BOUNDS = ("from", "size")
-#: Parts that the search for completions lacks: they neither find nor show them.
+#: Parts that the search for completions omits: they neither find nor show completions.
 _NOT_OF_COMPLETIONS = frozenset(
     {"aggs", "aggregations", "from", "search_after", "terminate_after", "profile", "slice"}
 )
@@ -57,7 +57,7 @@ def _whole(value: object) -> int | None:
 
 
 def _unwrapped(part: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return queries with those that are wrapped in Base64 taken out; others than JSON stay wrapped."""
+    """Return queries with those that are wrapped in Base64 decoded; anything but JSON stays wrapped."""
     if isinstance(part, list):
         return [_unwrapped(one) for one in part]
     if not isinstance(part, Mapping):
@@ -126,7 +126,7 @@ def wants_field(body: Mapping[str, Any], field: str) -> bool:
 
 
 def in_other_form(body: Mapping[str, Any], fields: Sequence[str], dates: Container[str]) -> str | None:
-    """Return the first field that a request returns in a format, or as what a script makes; else None.
+    """Return the first field that a request returns in a format, or computed by a script; else None.
 
     Args:
         dates: fields whose mappings have a format that folding can't read.

@@ -37,7 +37,7 @@ _HOW = frozenset(
         "error_trace",
     }
 )  # fmt: skip
-#: Of these, those that decide the hits and their order.
+#: Parameters of these that decide the hits and their order.
 _DECISIVE = _WHERE | {"search_type"}
 _NOT_UNDER_PIT = frozenset({"ccs_minimize_roundtrips"})
 #: Keys of a body by the same name; as in the engines, the URL wins.

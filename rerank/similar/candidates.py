@@ -118,7 +118,7 @@ class CandidateBlocks:
         self._tie = SEQ_NO if search.numbers else "_doc"
 
     def next(self) -> Steps[None]:
-        """Read the next block: the first one, or the one that begins at ``after``."""
+        """Read the next block: the first one, or the block that begins at ``after``."""
         begin, self.after = self.after, None
         if begin is None:
             whole = yield from self._first()

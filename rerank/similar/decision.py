@@ -163,7 +163,7 @@ def decide_by_texts(
 ) -> Steps[list[list[Match]]]:
     """Return the copies of each document; texts decide uncertain candidates if both texts are known.
 
-    Candidates whose fingerprint is of another text than the one fetched are left out.
+    Candidates whose fingerprint was made of another text than the one fetched are left out.
 
     Cost: one request for each hundred uncertain candidates whose text was not returned with them.
     """
@@ -194,7 +194,7 @@ class TextSource:
         dedup: the field of fingerprints.
 
     Attributes:
-        stale: the identities of hits whose fingerprint is of another text.
+        stale: the identities of hits whose fingerprint was made of another text.
     """
 
     stage: TextStage | None

@@ -172,7 +172,7 @@ def open_collection(
     Args:
         shown: fields to keep of each document.
         titles: the option that asks for titles, "" without one.
-        signed: see ``scale_options``, like ``memory``, in bytes, and ``most_shared``.
+        signed, memory, most_shared: see ``scale_options``; ``memory`` is in bytes.
     """
     from shinglefold.ingest.field_statistics import FieldWatch
     from shinglefold.model.recipe import TEXTS
@@ -245,7 +245,7 @@ def _explain_full_disk() -> Iterator[None]:
 
 
 def _is_signed(sources: Sequence[str], field: str, reading: "ReadOptions", given: bool | None) -> bool:
-    """Return whether the sources have fingerprints to take, instead of texts."""
+    """Return whether to take fingerprints from the sources instead of making them of texts."""
     from shinglefold.offline.dedupe.collect import are_signed
     from shinglefold.offline.sign.tasks import is_parquet
 

@@ -105,7 +105,7 @@ def groups(
     for name in sources:
         refuse_index(name, lambda index: f"Of an index: {suggest('report', index)}")
     with open_collection(invocation, sources, shown=shown, titles=wanted, **given) as found:
-        # Of signed files no text is read.
+        # The texts of signed files are not read.
         named = named if found.table.whole else ""
         if as_pairs:
             _print_pairs(found, sort, named, invocation.json)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shinglefold.grouping.report import GroupReport, ListedGroup, ReportFields
     from shinglefold.offline.dedupe.slots import Labels
 
-#: The options of a report of an index; files have the others, too, but no engine.
+#: The options of a report of an index; a report of files has all options except ``engine``.
 _OF_INDICES = ("page", "host_field", "date_field", "title_field", "most", "engine")
 #: The name of the fingerprint field in documents of files, which need not be that of the settings.
 _FIELD = "_dedup"

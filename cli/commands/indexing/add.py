@@ -1,4 +1,4 @@
-"""``shinglefold add FILE``: add the documents that are no near-duplicates of stored ones."""
+"""``shinglefold add FILE``: add the documents that are not near-duplicates of stored ones."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -114,7 +114,7 @@ def add(
     html: bool,
     **rules: Any,  # noqa: ANN401 - of the policy
 ) -> int:
-    """Add the documents that are no near-duplicates of stored ones.
+    """Add the documents that are not near-duplicates of stored ones.
 
     FILE is read as by index; - is standard input. Several processes may add to an index at the same time.
     Exit code 3 says that some documents were not added, or that an ingest pipeline of the server stored some
@@ -169,7 +169,7 @@ def add(
 def _keep_result(run: "BulkRun") -> Iterator[None]:
     """Store the error that ends a run in ``run.stopped``, so that the summary is printed.
 
-    An error before the first document is raised, as there is nothing to sum up.
+    An error before the first document is raised, because there is nothing to sum up.
     """
     try:
         yield

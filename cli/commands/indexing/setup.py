@@ -241,14 +241,14 @@ def _remove_from_each(
         raise click.UsageError(
             "--remove takes an INDEX, and besides it only --engine, --requests-per-second and --dry-run"
         )
-    # Of several indices each is one line of JSON, as one of them may fail.
+    # For several indices, one line of JSON each, because one of them may fail.
     indent = None if len(indices) > 1 else 2
     each = [replace(target, index=name) for name in indices]
     return max([_remove(context.obj, one, rate, dry_run, indent) for one in each])
 
 
 def _remove(invocation: Invocation, target: "Target", rate: float, dry_run: bool, indent: int | None) -> int:
-    """Take away what shinglefold stored with an index, and print it."""
+    """Remove what shinglefold stored with an index, and print what was removed."""
     from shinglefold.api.index_recipe import open_to_write
     from shinglefold.cli.shared.maintenance import checkpoint_path
     from shinglefold.grouping.intent_index import intents_name

@@ -235,7 +235,7 @@ def _rows(
     origins: "Mapping[str, SettingOrigin]",
     languages: Iterable[Mapping[str, Any]],
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield the settings as typed in a file, and the values in force of those that are not set."""
+    """Yield the settings as typed in a file, with the default values of those that are not set."""
     for name, value in values.items():
         origin = f"{origins[name].kind} {origins[name].where}".strip()
         if name == "language" and value:
@@ -278,7 +278,7 @@ def _describe(point: "EntryPoint") -> dict[str, Any]:
         cls = language_class(point.name)
         shown |= {"scripts": sorted(cls.scripts), "unit": cls.unit, "modes": sorted({*cls.modes, "surface"})}
         cls(CanonOptions())
-        # Last, as the version of a missing dictionary is unknown.
+        # Last, because the version of a missing dictionary is unknown.
         shown["version"] = cls.version()
     except MissingExtra as error:
         return {

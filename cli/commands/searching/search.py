@@ -328,7 +328,7 @@ def demo(invocation: Invocation, /, *, size: int) -> int:
 
 
 def _typed_program() -> str:
-    """Return how the command can be typed here: as it was, if the shell does not find it by its name."""
+    """Return how to type the program here: as it was typed now, if the shell does not find its name."""
     name, typed = "shinglefold", sys.argv[0]
     return typed if os.path.basename(typed) == name and shutil.which(name) is None else name
 
@@ -351,7 +351,7 @@ def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]
             # A signal between making and noting the folder would leave it behind.
             folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="shinglefold-"))
         engine = opened.enter_context(closing(open_engine(folder, search_canonicalizer(scheme))))
-        # One worker, as starting others would take longer than indexing.
+        # One worker, because starting others would take longer than indexing.
         pipeline = Pipeline.from_json(default_definition(settings.field, pages=True), scheme)
         with progress_bar("indexing") as bar:
             summary = index_documents(
@@ -382,7 +382,7 @@ def print_search(
     """Print a search with its page before and after folding."""
     console.print()
     console.rule(f"{query.text}  [{query.lang}]", align="left")
-    # Folded to the width of the pages below.
+    # Wrapped to the width of the pages below.
     console.print(query.shows, style="dim", soft_wrap=False)
     pages = (_page("before folding", before, {}), _page("after folding", after, _folded_hosts(after)))
     if console.width < WIDE:

@@ -176,7 +176,7 @@ def serve(
 ) -> int:
     """Show in a browser what folds in an INDEX, and why.
 
-    Searches stand there before and after folding. Listens on this machine only, until it is interrupted.
+    Shows searches before and after folding. Listens on this machine only, until it is interrupted.
     Browsers never reach the engine, and no page changes anything.
     """
     try:
@@ -191,7 +191,7 @@ def serve(
     target = invocation.target(index, engine)
     with Listener(listen) as listener, open_store(target) as store:
         check_pages_access(listener.is_loopback, admin_token)
-        # It says whether the setting fits the index, and what to do if not.
+        # Check that the key of the settings fits the index; errors and notes name the remedy.
         seal_of_index(target, store.recipe)
         opened = FoldedIndex(store.engine, index, store.recipe, settings=target.settings)
 

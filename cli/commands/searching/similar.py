@@ -242,7 +242,7 @@ def matches(
 ) -> int:
     """Find the documents that contain a part of a text.
 
-    The argument is a file, or - for standard input. The index must store what passages are found by ("index
+    The argument is a file, or - for standard input. The index must store elements of passages ("index
     --passages"). The largest share comes first.
     """
     from shinglefold.cli.shared.open_index import no_passages, open_store, seal_of_index
@@ -278,7 +278,7 @@ def matches(
 
 
 def _warn_of_missing_passages(store: "Store", index: str, target: "Target") -> None:
-    """Warn about documents that can't be found, because what passages are found by is not stored."""
+    """Warn about documents that can't be found, because they lack the stored elements of passages."""
     from shinglefold.model.stored_fingerprint import placeholder_query
 
     stored = {"exists": {"field": f"{store.field}.passages"}}

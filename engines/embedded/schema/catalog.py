@@ -238,8 +238,8 @@ def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
 
 #: The file of the catalog in the folder of an index.
 CATALOG = "catalog.json"
-#: The format of an index; increase it with any change that earlier versions can't read. The one before it did
-#: not round floats, and is read where there are none.
+#: The format of an index; increase it with any change that earlier versions can't read. The previous format
+#: does not round floats; it is read if the index has none.
 _FORMAT, _UNROUNDED = 4, 3
 #: The number of free columns of a new index, by pool.
 _SPARE: Mapping[str, int] = MappingProxyType({"t": 24, "k": 32, SEARCHED: 4, "l": 32, "d": 16})

@@ -1,4 +1,4 @@
-"""What requests give: options of bodies, URL parameters, and bulk actions. None is ignored silently."""
+"""Checks options of bodies, URL parameters and bulk actions; none is ignored silently."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

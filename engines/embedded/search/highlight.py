@@ -116,7 +116,7 @@ class HighlightOptions:
     fields: tuple[tuple[str, Style], ...]
 
 
-#: What names the fields.
+#: The expected form of the fields, for messages.
 _FORM = 'the fields with their options, such as {"body": {}}'
 
 

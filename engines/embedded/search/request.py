@@ -39,9 +39,9 @@ _INNER_HITS = (
 )  # fmt: skip
 _NO_AGGREGATIONS: Mapping[str, Any] = MappingProxyType({})
 _NUMBERS = (FieldKind.LONG, FieldKind.DATE, FieldKind.BOOLEAN, FieldKind.DOUBLE)
-#: The types in which servers compare the values of others.
+#: The wider types in which servers compare values of these types.
 _COMPARED_AS = {"half_float": "float", "byte": "integer", "short": "integer"}
-#: The precision with which they compare numbers; all others are 64-bit integers.
+#: The precision of these comparisons by type; other types are compared as 64-bit integers.
 _PRECISION = {"double": np.float64, "float": np.float32, "half_float": np.float32}
 _INFINITE = {"Infinity": inf, "-Infinity": -inf}
 _TIES = ([("_shard_doc", False)], [("_doc", False)])
@@ -250,10 +250,10 @@ def _cursor_parser(key: SortKey, field: Field) -> Callable[[Any], Any]:
 
 
 def missing_value(key: SortKey, field: Field) -> Any:  # noqa: ANN401 - what the field holds
-    """Return the value by which documents without one are sorted, as on servers; None for strings.
+    """Return the sort value of documents without a value, as on servers; None for strings.
 
     Raises:
-        UnsupportedQuery: the one that was given is not of the field's type.
+        UnsupportedQuery: the given value is not of the field's type.
     """
     if key.missing not in ("_last", "_first"):
         try:

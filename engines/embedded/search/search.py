@@ -318,7 +318,7 @@ def _sorted_by_tantivy(
 ) -> tuple[int, None, list[_Ranked]] | None:
     """Return a page near the top in the order of tantivy's own sort.
 
-    None if a document has the value by which those without one are sorted: tantivy sorts these last.
+    None if a document has the sort value of documents without a value: tantivy sorts these last.
     """
     wanted = max(request.start + request.size, 1)
     if field is None:

@@ -223,7 +223,7 @@ def _managed_problems(folder: Path) -> Iterator[str]:
     except ValueError:
         yield ".managed.json can't be read"
     except OSError:
-        # Only its owner may read it, if the index is another user's.
+        # Only the owner can read the file, if the index is another user's.
         return
 
 

@@ -329,7 +329,7 @@ class Index:
             if writer.dirty:
                 self._commit(writer)
         except EngineError:
-            # This error says more than one of ``close`` would.
+            # This error is more useful than one of ``close``.
             with suppress(EngineError):
                 writer.close()
             raise

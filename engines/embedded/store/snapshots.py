@@ -299,7 +299,7 @@ class Reader:
 
     def _reload(self) -> None:
         self._loaded_stamp = self.stamp()
-        # The files before and after the reload are mapped, as earlier searchers may need removed ones.
+        # Map the files before and after the reload, because earlier searchers may need removed ones.
         before = RecordFiles.of(self._folder / FOLDER, self._record_files)
         self.index.reload()
         self._record_files = before | RecordFiles.of(self._folder / FOLDER, before)
@@ -386,7 +386,7 @@ def _close_inherited_lock() -> None:
 
     That thread is not in this process, so the lock would be held, and the parent would wait, until it ends.
     """
-    # Where there is no /proc, nothing tells what a descriptor is of.
+    # Without /proc nothing shows which file a descriptor belongs to.
     with suppress(OSError):
         for name in os.listdir("/proc/self/fd"):
             with suppress(OSError):

@@ -65,7 +65,7 @@ class DocumentJudge:
         return self.model.tells_stale and not self.model.texts
 
     def stale(self, sources: Mapping[str, Any]) -> set[str]:
-        """Return the ids of those stored sources whose fingerprint is of another text than they have.
+        """Return the ids of stored sources whose fingerprint was made of another text.
 
         Cost: some 100 µs for a text of usual length; a few µs if it was examined before.
         """
@@ -171,7 +171,7 @@ def read_documents(ids: Iterable[str]) -> Steps[dict[str, VersionedDocument]]:
 
 
 def find_stale(documents: Mapping[str, VersionedDocument], context: DecisionContext) -> Steps[set[str]]:
-    """Return the ids of those documents whose fingerprint is of another text than they have."""
+    """Return the ids of documents whose fingerprint was made of another text."""
     if documents and context.judge.needs_texts:
         whole: list[VersionedDocument | None] = yield ReadDocuments(tuple(sorted(documents)), whole=True)
         documents = {one.id: one for one in whole if one is not None}
@@ -323,7 +323,7 @@ class Stay(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The member resembles a stored document; under ``cap`` the group of that is full."""
+    """The member resembles a stored document; under ``cap`` its group is full."""
 
     like: SimilarDocument
 

@@ -94,7 +94,7 @@ def _claim(wanted: Sequence[tuple[Member, int]], context: DecisionContext) -> St
 
 
 def _demand(wanted: Sequence[tuple[Member, int]], claims: Mapping[int, Sequence[Intent]]) -> dict[int, int]:
-    """Return how many places of each group may be taken beside those of documents with its number."""
+    """Return how many places of each group may be taken, besides those of documents with its number."""
     ungrouped = Counter[int]()
     for member, group in wanted:
         ungrouped[group] = max(ungrouped[group], sum(like.group is None for like in member.likes))
@@ -119,15 +119,15 @@ def _roomy(demand: Mapping[int, int], context: DecisionContext) -> Steps[set[int
 def _read_groups(
     groups: tuple[int, ...], further: set[str], demand: Mapping[int, int], context: DecisionContext
 ) -> Steps[tuple[dict[str, VersionedDocument], set[str]]]:
-    """Read as many documents of groups as decide whether they are full, and some further documents.
+    """Read the documents that decide whether groups are full, and some further documents.
 
     Returns:
-        The documents, and the ids of stale ones of groups that they would fill.
+        The documents, and the ids of stale documents in groups that these would fill.
     """
     limit = context.policy.most
     held: dict[str, VersionedDocument] = {}
     stale: set[str] = set()
-    # Some may have left the group since searches saw them, or be stale: where these matter, all are read.
+    # Some documents may have left since searches saw them, or be stale: if these matter, read all.
     for size in (limit + 1, _ALL):
         found: list[Sequence[str]] = yield FindGroups(groups, size)
         held |= yield from read_documents(further.union(*found) - held.keys())

@@ -173,7 +173,7 @@ class SharedRegister:
         (marked,) = yield Write((Put("intents", name, closed, self._guards[name]),))
         if marked.status != DONE:
             return
-        # Its gate publishes nothing more under this name, so the code below misses no intent.
+        # The gate of the record publishes nothing more under this name, so the code below misses no intent.
         intents = [intent for batch in record.batches for intent in self._batches.get(batch, ())]
         documents: list[VersionedDocument | None] = yield ReadDocuments(
             tuple(sorted({intent.document for intent in intents}))
@@ -186,7 +186,7 @@ class SharedRegister:
             written = yield Write(tuple(guard_revocation(held[id_], gate_fields) for id_ in sorted(open_)))
             if any(one.status not in (DONE, MISSING) for one in written):
                 return
-        # Its intents may go only when searches see the documents that it stored.
+        # The intents may be deleted only when searches see the documents that their gate stored.
         yield Refresh()
         deleted = yield Write(_deletions(name, marked.guard, record.batches))
         if deleted[0].status == DONE:

@@ -1,4 +1,4 @@
-"""Intents, the records by which gates publish them, what a gate knows of them, and a gate without others."""
+"""Intents, the records that publish them, the intents that a gate knows, and the register of a lone gate."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -70,8 +70,8 @@ class Verdict:
         group: the number of its group, or of the group that is full.
         leads: whether it founded the group.
         replaced: whether it replaced a document with its id.
-        stale: stored documents that it resembles, or of the group that it would join, whose fingerprint is
-            of another text than they have by now. They decide nothing, and take no place.
+        stale: stored documents that it resembles, or of the group that it would join, whose fingerprint was
+            made of another text. They decide nothing, and take no place.
     """
 
     status: Literal["accepted", "refused", "failed"]

@@ -328,7 +328,7 @@ def commit(members: Sequence[Member], inside: list[Member], context: DecisionCon
                 case Keep():
                     accepted.append((member, choice.group, choice.leads))
                 case Stay():
-                    # It may wait for one of its batch that has no guard now.
+                    # The member may wait for another of its batch that has lost its guard.
                     earlier = [members[position] for position in member.earlier_duplicates]
                     outside = any(one.verdict is None and one.guard is None for one in earlier)
                     if choice is Stay.WITHDRAW or slow or outside:
