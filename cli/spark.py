@@ -99,7 +99,7 @@ def check_output(
             raise ConfigError(f"{output} is read from, too: name another output with -o")
         if work and _inside(place_of(found, work)[1].toString(), _addresses_of(found, source)):
             raise ConfigError(
-                f"{source} is read: name another folder with --work, as stages are no documents"
+                f"{source} is read: name another folder with --work, as stages are not documents"
             )
     if work and _overlap(place.toString(), place_of(found, work)[1].toString()):
         raise ConfigError(f"{output} is worked in, too: name another output, or another folder with --work")

@@ -80,7 +80,7 @@ def language_class(code: str, among: Mapping[str, EntryPoint] | None = None) -> 
     loaded = _load(points[code], "plugin")
     if not (isinstance(loaded, type) and issubclass(loaded, Language)):
         raise ConfigError(
-            f"the plugin {points[code].value} is no subclass of shinglefold.contracts.language.Language"
+            f"the plugin {points[code].value} is not a subclass of shinglefold.contracts.language.Language"
         )
     return loaded
 

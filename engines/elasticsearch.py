@@ -1,4 +1,4 @@
-"""Elasticsearch 8 and 9 behind the ``Engine`` contract, through the client of the server's generation.
+"""Elasticsearch 8 and 9 behind the ``Engine`` contract, by the client of the server's major version.
 
 Needs the extra ``elasticsearch``; without it the import raises ``MissingExtra``.
 """

@@ -1,4 +1,4 @@
-"""The values of fields that groups are compared and counted by: scopes, hosts, dates.
+"""Values of fields as the index would keep them: scopes, hosts, dates.
 
 A new document is in no index yet, so its values are compared here. That is possible for field types whose
 values the index keeps unchanged, or in a form that can be computed. Dates are read as doc values.

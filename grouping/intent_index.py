@@ -1,4 +1,4 @@
-"""The index of intents of a user's index: hidden from patterns, small, and read by id only.
+"""The hidden index beside a user's: intents of gates, marks of runs; small, read by id only.
 
 Gates publish their intents in it. A run that numbers groups leaves a mark in it, because neither of two such
 runs sees the numbers that the other writes.

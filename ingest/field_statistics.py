@@ -1,4 +1,4 @@
-"""Find out which fields of documents hold text: those that were configured, or others."""
+"""Count in how many documents the configured fields have text; suggest others."""
 
 import re
 from collections import Counter

@@ -38,7 +38,7 @@ def check_letters(path: Path) -> None:
         if path.is_dir():
             raise InputError(f"{path} is a folder; give the dead-letter file in it")
         if not S_ISREG(mode):
-            raise InputError(f"{path} is no regular file; name the dead-letter file")
+            raise InputError(f"{path} is not a regular file; name the dead-letter file")
         if not mode & _WRITABLE or not os.access(path, os.W_OK):
             raise InputError(f"{path} is write-protected, but must be updated: chmod u+w {quote(str(path))}")
         with path.open("rb") as file:
@@ -58,7 +58,7 @@ def _check_lines(path: Path, lines: Iterator[bytes]) -> None:
             whole += 1
         elif not is_truncated_letter(line):
             raise ForeignFile(
-                f"{path} was not changed: line {number} is no dead letter; "
+                f"{path} was not changed: line {number} is not a dead letter; "
                 "give a file that --dead-letters wrote"
             )
     if not whole:

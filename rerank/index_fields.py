@@ -1,4 +1,4 @@
-"""The fields and the recipe in the mappings of an index, and checks of the fields that requests name."""
+"""Fields and recipe in the mappings of an index; checks that the fields of requests are there."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The mappings and recipes of the indices that are searched, cached.
+"""What folding knows of the indices that are searched: mappings and recipes, cached.
 
 The mappings behind a name are read once, and again after some seconds or when hits contradict them. A
 cached name takes about 2 kB.

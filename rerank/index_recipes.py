@@ -1,4 +1,4 @@
-"""The recipes of the indices that searches for copies and for passages read, cached."""
+"""The cached recipes of indices, for searches for copies and for passages."""
 
 from collections.abc import Mapping
 from operator import attrgetter

@@ -294,7 +294,7 @@ def _ambiguous_id(given: str, hits: list[JSON], typed: Sequence[str]) -> InputEr
 def no_passages(target: Target, otherwise: str = "") -> ConfigError:
     """Return the error for an index without the elements of passages; ``otherwise`` is another remedy."""
     return ConfigError(
-        f"index {target.index!r} does not store what passages are found by. To store it: "
+        f"index {target.index!r} does not store the elements of passages. To store them: "
         f"{target.setup_and_backfill(passages=True)}{otherwise}"
     )
 

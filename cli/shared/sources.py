@@ -215,7 +215,7 @@ def reading_notes(options: "ReadOptions", equal_ids: int = 0) -> Iterator[str]:
     """Yield notes about files that were skipped, and about documents of equal ids."""
     skipped = skipped_counts(options)
     if headers := skipped.pop("repeated_headers", 0):
-        yield f"{headers:,} more rows with the names of the columns are no documents: headers of joined files"
+        yield f"{headers:,} more rows have the names of the columns and are not documents: headers"
     if pages := skipped.pop("wrong_encodings", 0):
         yield f"read in another encoding than they declare: {pages:,}"
     if skipped:
@@ -257,7 +257,7 @@ def read_definition(path: str) -> Any:  # noqa: ANN401 - JSON
     """
     found = read_json(path, "pipeline")
     if not isinstance(found, dict):
-        raise ConfigError(f"the pipeline {path} is no object with a list 'processors'")
+        raise ConfigError(f"the pipeline {path} is not an object with a list 'processors'")
     return found
 
 

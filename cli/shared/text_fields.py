@@ -91,7 +91,7 @@ def _about_mappings(
     for name in absent:
         found = definition_of(mappings, name)
         if found is not None and found[0] != name:
-            yield f"{name} is no field of documents: they have its text in {found[0]}"
+            yield f"{name} is not a field of the documents: they have its text in {found[0]}"
     unmapped = [name for name in absent if definition_of(mappings, name) is None]
     known = [
         name

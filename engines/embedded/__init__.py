@@ -1,4 +1,4 @@
-"""The embedded engine: tantivy on disk, in the process, in the shapes of the servers.
+"""The embedded engine: tantivy on disk, in this process, answering as servers do.
 
 Needs the extra ``embedded``; without it the import raises ``MissingExtra``.
 """

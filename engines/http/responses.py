@@ -1,4 +1,4 @@
-"""Turn answers of servers into the shapes of the ``Engine`` contract, and check names of requests."""
+"""Turn answers of servers into the shapes of the ``Engine`` contract; check indices and ids."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

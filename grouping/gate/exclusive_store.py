@@ -1,4 +1,4 @@
-"""The store of a gate on an embedded engine, to whose index one process at a time writes."""
+"""The store of a gate on an embedded engine; one process at a time writes to its index."""
 
 import asyncio
 import operator

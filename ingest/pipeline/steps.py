@@ -228,7 +228,9 @@ def _step(definition: object, tools: Tools, factories: Mapping[str, Factory], wh
     processor = factory(options, tools)
     options.done()
     if not isinstance(processor, Processor):
-        raise ConfigError(f"{where}: the plugin {name!r} returned {processor!r:.100}, which is no processor")
+        raise ConfigError(
+            f"{where}: the plugin {name!r} returned {processor!r:.100}, which is not a processor"
+        )
     return Step(processor, condition, tag, description, ignore_failure, on_failure)
 
 

@@ -86,7 +86,7 @@ def _check_name(place: str, name: str) -> None:
     meant = _class_meant(name)
     if meant and meant != name:
         raise ConfigError(
-            f"{place}: {name!r} is no class of words; did you mean {meant!r}? A field of this name is "
+            f"{place}: {name!r} is not a class of words; did you mean {meant!r}? A field of this name is "
             f"{_SOURCE + name!r}"
         )
 

@@ -261,7 +261,7 @@ def _pattern(options: Options, name: str) -> re.Pattern[str]:
     try:
         return re.compile(source)
     except (re.error, OverflowError, RecursionError) as error:
-        raise ConfigError(f"{options.place}: {name!r} is no regular expression: {error}") from error
+        raise ConfigError(f"{options.place}: {name!r} is not a regular expression: {error}") from error
 
 
 class Date(DocumentProcessor):
@@ -293,7 +293,9 @@ class Date(DocumentProcessor):
             except (ValueError, OverflowError):
                 continue
             return put(document, self.target, when.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
-        raise ProcessorError(f"field [{self.field}]: {value!r:.100} is no date in {', '.join(self.formats)}")
+        raise ProcessorError(
+            f"field [{self.field}]: {value!r:.100} is not a date in {', '.join(self.formats)}"
+        )
 
 
 def _zone(options: Options) -> tzinfo:

@@ -1,4 +1,4 @@
-"""Encodings of texts: labels as browsers read them, what a page declares, what a text looks like."""
+"""Find the encoding of a text: by its label, by what a page declares, by its bytes."""
 
 import codecs
 import re
@@ -149,7 +149,7 @@ class EncodingGuess:
         if 2 * len(bad) <= len(BEYOND_ASCII.findall(text)) or set(bad) == _FROM_OTHERS:
             return ""
         if whole and _CONTROL.search(raw[:_ENOUGH]):
-            return "the file is no text: it has control characters"
+            return "the file is not text: it has control characters"
         found = _guess(raw) if whole else self._best_guess(raw)
         return f"the text is not UTF-8 ({len(bad):,} undecodable bytes): {_remedy(found)}"
 

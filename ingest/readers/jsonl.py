@@ -1,4 +1,4 @@
-"""Read JSON lines: one document per line, which is sent to worker processes as its line."""
+"""Read JSON lines: one document per line, which goes to worker processes unparsed."""
 
 import json
 import re

@@ -250,7 +250,7 @@ def _record(
     if len(raw) > options.max_bytes:
         return Record(None, source, 1, f"longer than {options.max_bytes:,} bytes", fraction=fraction)
     if kind := next((kind for (at, sign), kind in _NO_TEXTS.items() if raw.startswith(sign, at)), ""):
-        return Record(None, source, 1, f"the file is no text: it is {kind}", fraction=fraction)
+        return Record(None, source, 1, f"the file is not text: it is {kind}", fraction=fraction)
     raw, label = _without_headers(raw) if html_page else (raw, "")
     raw, encoding = strip_bom(raw, options.encoding, html_page, label)
     if not options.encoding and (better := better_encoding(raw, encoding)):

@@ -1,4 +1,4 @@
-"""Records, which readers yield: a document with its source, or the reason why it cannot be read."""
+"""Records, which readers yield (a document, or why it can't be read), and options of reading."""
 
 from collections import Counter
 from collections.abc import Mapping

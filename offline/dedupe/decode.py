@@ -75,7 +75,7 @@ class SignatureLayout:
             pieces = (encoded[begin : begin + step] for begin in range(0, len(encoded), step))
             joined = b"".join(b64decode(piece, validate=True) for piece in pieces)
         except (NotBase64, ValueError) as error:
-            raise InputError("its signature is no base64; sign it anew") from error
+            raise InputError("its signature is not base64; sign it anew") from error
         if len(joined) * length != len(encoded) * self.size:
             raise InputError("its signature is not as long as the scheme's; sign it anew")
         return np.frombuffer(joined, np.uint8).reshape(-1, self.size)

@@ -130,7 +130,7 @@ class RunJournal:
 
     def _foreign(self, path: Path) -> ConfigError:
         return ConfigError(
-            f"{path} is no file of sign, which would remove it: move it away, or name another output file"
+            f"{path} is not a file of sign, which would remove it: move it away, or name another output file"
         )
 
     def _lock(self, file: int) -> None:

@@ -1,4 +1,4 @@
-"""Decides which hits of a request match by signature, and which may match by text; compares few with many."""
+"""Decides which hits of a request match, and which need their texts; compares few with many."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache

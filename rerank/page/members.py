@@ -1,4 +1,4 @@
-"""Members of a page that need further searches: ``inner_hits``, and copies from the index."""
+"""Members of groups that take further searches: ``inner_hits``, and copies from the index."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

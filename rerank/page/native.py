@@ -1,4 +1,4 @@
-"""Pages of the engine in the shape of pages folded by window: collapsed by group numbers, or not folded."""
+"""Pages that the engine makes, in our shape: collapsed by group numbers, or not folded."""
 
 from collections.abc import Mapping, Sequence
 from time import monotonic

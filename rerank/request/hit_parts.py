@@ -1,4 +1,4 @@
-"""What a request returns of its hits, and how much of that depends on the query that found them.
+"""The parts of hits that a request wants, and which depend on the query that found the hits.
 
 A page is fetched by the identity of its hits. Some parts of a hit come from the whole search: they are read
 with the window instead, or the fetch keeps the parts of the request that make them.

@@ -1,4 +1,4 @@
-"""Pages of documents found, read block by block."""
+"""Pages of copies, or of texts with a passage, read block by block."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

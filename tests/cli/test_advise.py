@@ -113,7 +113,7 @@ def test_keywords_have_no_threshold(run, examples_file):
 @pytest.mark.parametrize("name", ["--resemblance", "--miss", "--near-share", "--strangers"])
 def test_nan_is_no_number(run, name):
     run("advise", "layout", name, "nan").check(
-        2, f"'{name}': 'nan' is no number. See: shinglefold advise layout --help"
+        2, f"'{name}': 'nan' is not a number. See: shinglefold advise layout --help"
     )
 
 

@@ -127,7 +127,7 @@ def test_an_id_too_long_for_the_name_of_a_file_is_asked_for(run):
 def test_options_of_texts_are_not_passed_over_for_an_id(run, pages):
     assert run("index", "pages.jsonl").code == 0
     for option in (("--language", "xx"), ("--encoding", "koi8-r"), ("--format", "html")):
-        run("similar", "1", *option).check(2, "are of a text, and '1' is no file here")
+        run("similar", "1", *option).check(2, "are of a text, and '1' is not a file here")
 
 
 def test_a_pipe_of_the_shell_is_a_text(run, pages):

@@ -81,11 +81,11 @@ def test_files_of_any_kind_are_reported_together(run, name):
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
-        ("site --field body", "'site' is no file, but an index: leave --field out"),
+        ("site --field body", "'site' is not a file, but an index: leave --field out"),
         ("site --field body", "Of the files in site: shinglefold report site/ --field body"),
         ("a.csv --engine here", "files need no index: leave --engine out"),
         ("a.csv --host-field hots", "no document has the field 'hots'"),
-        ("site other", "'site' and 'other' are no files, and a report is of one index"),
+        ("site other", "'site' and 'other' are not files, and a report is of one index"),
         ("site other --json", "Of the files in site: shinglefold report site/ other --json"),
         ("a.csv --page a.csv", "a.csv holds something else"),
     ],

@@ -92,7 +92,7 @@ def test_a_file_that_is_there_is_replaced_only_where_told_and_only_by_a_whole_on
         (["d.jsonl", "-o", "."], "is a folder"),
         (["d.jsonl", "-o", ""], "-o is empty: give it a value, or leave it out"),
         (["array.json", "-o", "out.jsonl"], "array.json: the input holds an array, not an object a line"),
-        (["d.jsonl", "-o", "pipe", "--overwrite"], "pipe is no file"),
+        (["d.jsonl", "-o", "pipe", "--overwrite"], "pipe is not a file"),
         (["d.jsonl", "-o", "/dev/fd/1", "--overwrite"], "add > /dev/fd/1"),
         (["d.jsonl", "-o", "no/such/folder/out.jsonl"], "cannot write"),
         (["d.unknown"], "--format"),

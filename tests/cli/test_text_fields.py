@@ -86,7 +86,7 @@ def test_every_command_that_writes_tells_of_text_that_is_not_read(run, theirs):
     ("fields", "told"),
     [
         (("title", "body"), "maps no field body, and text is not read"),
-        (("title", "text.plain"), "text.plain is no field of documents: they have its text in text"),
+        (("title", "text.plain"), "text.plain is not a field of the documents: they have its text in text"),
     ],
 )
 def test_mappings_tell_of_fields_that_no_document_will_have(run, fields, told):

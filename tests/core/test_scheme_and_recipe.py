@@ -299,8 +299,8 @@ def test_two_plugins_of_one_code_are_refused(monkeypatch):
     ("target", "says"),
     [
         ("no.such.module:X", "can't be imported"),
-        ("pathlib:Path", "no subclass"),
-        ("json:dumps", "no subclass"),
+        ("pathlib:Path", "not a subclass"),
+        ("json:dumps", "not a subclass"),
     ],
 )
 def test_a_broken_plugin_is_named(monkeypatch, target, says):

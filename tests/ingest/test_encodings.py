@@ -375,7 +375,7 @@ def test_each_file_of_a_mixed_folder_is_told_its_own_encoding(tmp_path: Path):
 def test_a_picture_or_an_archive_gets_no_advice_on_its_encoding(tmp_path: Path, begin: bytes):
     for name in ("x.html", "x.txt"):
         (record,) = read_all(tmp_path / name, begin + bytes(range(256)) * 4)
-        assert record.reason.startswith("the file is no text: it ")
+        assert record.reason.startswith("the file is not text: it ")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])

@@ -96,12 +96,12 @@ def test_a_processor_changes_the_field_it_names(run_one: Run, processor, documen
         ({"convert": {"field": "n", "type": "integer"}}, {"n": 1.9}, "1.9 is no integer"),
         ({"convert": {"field": "n", "type": "long"}}, {"n": "1.9"}, "'1.9' is no long"),
         ({"convert": {"field": "n", "type": "float"}}, {"n": "1_0.5"}, "is no float"),
-        ({"date": {"field": "d", "formats": ["UNIX"]}}, {"d": "1_0"}, "is no date"),
+        ({"date": {"field": "d", "formats": ["UNIX"]}}, {"d": "1_0"}, "is not a date"),
         ({"convert": {"field": "n", "type": "float"}}, {"n": "1e999"}, "is no float"),
         ({"convert": {"field": "n", "type": "boolean"}}, {"n": "maybe"}, "is no boolean"),
-        ({"date": {"field": "d", "formats": ["ISO8601"]}}, {"d": "heute"}, "is no date in ISO8601"),
-        ({"date": {"field": "d", "formats": ["UNIX"]}}, {"d": "nan"}, "is no date"),
-        ({"date": {"field": "d", "formats": ["UNIX"]}}, {"d": 1e30}, "is no date"),
+        ({"date": {"field": "d", "formats": ["ISO8601"]}}, {"d": "heute"}, "is not a date in ISO8601"),
+        ({"date": {"field": "d", "formats": ["UNIX"]}}, {"d": "nan"}, "is not a date"),
+        ({"date": {"field": "d", "formats": ["UNIX"]}}, {"d": 1e30}, "is not a date"),
         ({"date": {"field": "d", "formats": ["UNIX"]}}, {}, "is missing, expected a date"),
     ],
 )
@@ -144,7 +144,7 @@ def test_a_date_is_read_in_the_first_format_that_fits(run_one: Run, value, forma
 @pytest.mark.parametrize(
     ("processor", "message"),
     [
-        ({"gsub": {"field": "t", "pattern": "(", "replacement": ""}}, "no regular expression"),
+        ({"gsub": {"field": "t", "pattern": "(", "replacement": ""}}, "not a regular expression"),
         ({"gsub": {"field": "t", "pattern": "a", "replacement": "$7"}}, "'replacement'"),
         ({"gsub": {"field": "t", "pattern": "a"}}, "'replacement' is required"),
         ({"join": {"field": "t"}}, "'separator' is required"),

@@ -297,7 +297,7 @@ def test_a_file_that_is_no_text_though_it_is_ascii_is_refused(
     tmp_path: Path, name: str, content: str, kind: str
 ):
     (record,) = read(written(tmp_path / name, content))
-    assert record.reason == f"the file is no text: it is {kind}"
+    assert record.reason == f"the file is not text: it is {kind}"
 
 
 def test_rows_of_empty_cells_are_blank_lines(tmp_path: Path):

@@ -277,7 +277,7 @@ def test_files_without_dead_letters_are_not_changed(engine, pipeline, tmp_path: 
 def test_a_file_with_one_letter_among_other_lines_is_refused(engine, failed, pipeline):
     failed.write_text(failed.read_text() + '{"id": "a page"}\n')
     before = failed.read_bytes()
-    with pytest.raises(InputError, match="line 6 is no dead letter"):
+    with pytest.raises(InputError, match="line 6 is not a dead letter"):
         retry(engine, "pages", failed, pipeline, workers=1)
     assert failed.read_bytes() == before
 
@@ -295,7 +295,7 @@ def test_a_folder_a_link_and_a_pipe_are_refused(engine, failed, pipeline, tmp_pa
     assert link.is_symlink()
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(InputError, match="no regular file"):
+    with pytest.raises(InputError, match="not a regular file"):
         retry(engine, "pages", pipe, pipeline, workers=1)
     assert len(letters_in(failed)) == 5
 

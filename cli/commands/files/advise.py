@@ -188,7 +188,7 @@ _SHARE = NumberRange(0, 1, min_open=True, max_open=True)
     default=10.0,
     show_default=True,
     metavar="N",
-    help="Acceptable number of candidates a document that are no copies.",
+    help="Acceptable number of candidates that are not copies, per document.",
 )
 @click.pass_obj
 def layout(

@@ -79,11 +79,11 @@ def report(context: click.Context, /, **given: Any) -> int:  # noqa: ANN401 - as
     folders = _folders_remedy(invocation, what)
     if len(what) > 1 and not of_files:
         raise click.UsageError(
-            f"{what[0]!r} and {what[1]!r} are no files, and a report is of one index{folders}"
+            f"{what[0]!r} and {what[1]!r} are not files, and a report is of one index{folders}"
         )
     refused = {"engine"} if of_files else given.keys() - set(_OF_INDICES)
     if wrong := [typed[name] for name in given if name in refused & typed.keys()]:
-        reason = "files need no index" if of_files else f"{what[0]!r} is no file, but an index"
+        reason = "files need no index" if of_files else f"{what[0]!r} is not a file, but an index"
         raise click.UsageError(f"{reason}: leave {wrong[0]} out{'' if of_files else folders}")
     fields = ReportFields(*(given.pop(name) for name in ("host_field", "date_field", "title_field")))
     page, most, engine = (given.pop(name) for name in ("page", "most", "engine"))

@@ -181,7 +181,7 @@ def _check_output(
         raise ConfigError(f"{output} is a folder: name a file in it")
     if _is_descriptor(place) or (place.exists() and not place.is_file()):
         raise ConfigError(
-            f"{output} is no file, and what is made would take its place: leave out -o, and add > {output}"
+            f"{output} is not a file, and the result would take its place: leave out -o, and add > {output}"
         )
     if output.lower().endswith(_NOT_WRITTEN):
         raise ConfigError(

@@ -91,7 +91,7 @@ def similar(
     is_text = text or what == "-" or (not by_id and _is_readable(what))
     if not is_text and (language or encoding or kind != "auto"):
         raise click.UsageError(
-            f"--language, --encoding and --format are of a text, and {what!r} is no file here"
+            f"--language, --encoding and --format are of a text, and {what!r} is not a file here"
         )
     if is_text and given["scope"]:
         raise click.UsageError(

@@ -1,4 +1,4 @@
-"""Checks options of bodies, URL parameters and bulk actions; none is ignored silently."""
+"""Check options of bodies, URL parameters and bulk actions; an unknown one is refused."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

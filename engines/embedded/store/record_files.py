@@ -1,4 +1,4 @@
-"""Append-only record files: the heads of documents, separate from the compressed sources.
+"""Append-only record files: id and objects of each document, apart from its compressed source.
 
 A commit appends batches, each with a checksum. A record has an address, which tantivy stores as one number a
 document and keeps when it merges. A killed writer may leave part of a batch at the end of a file. No document

@@ -1,4 +1,4 @@
-"""Readers and snapshots of an index, its results in one order, and points in time."""
+"""Readers and snapshots of an index, cached sort orders, and points in time."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Step 3 of the protocol: read again what was found, and choose what to do with each member."""
+"""Step 3 of the protocol: read again what was found, and decide about each document."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

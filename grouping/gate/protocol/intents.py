@@ -1,4 +1,4 @@
-"""Intents, the records that publish them, the intents that a gate knows, and the register of a lone gate."""
+"""Intents, the records that publish them, those that a gate knows, and the register of a lone gate."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What steps of the protocol work on: a document, what the gate stores in it, its verdict, and requests."""
+"""Values of the protocol: a member (a document), its verdict, the gate's fields, and the requests."""
 
 import time
 from collections.abc import Generator, Mapping, Sequence

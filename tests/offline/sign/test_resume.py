@@ -343,6 +343,6 @@ def test_files_of_others_in_the_folder_stay(make_job, tmp_path, name, held, rest
     folder.mkdir()
     (folder / name).write_text(held)
     (folder / "output").write_text("mine, too")
-    with pytest.raises(ConfigError, match=f"{name} is no file of sign, .* move it away"):
+    with pytest.raises(ConfigError, match=f"{name} is not a file of sign, .* move it away"):
         sign(make_job(source, tmp_path / "out.jsonl", restart=restart))
     assert {path.name: path.read_text() for path in folder.iterdir()} == {name: held, "output": "mine, too"}
