@@ -182,13 +182,13 @@ def _steps(
             k,
         )
     return FoldedChunks(
-        [_shown(seen.chunks, group) for group in shown],
+        [_representative(seen.chunks, group) for group in shown],
         len(seen.chunks),
         k is None or len(shown) == k,
     )
 
 
-def _shown(chunks: Sequence[Chunk], group: _FoldedUnder) -> dict[str, Any]:
+def _representative(chunks: Sequence[Chunk], group: _FoldedUnder) -> dict[str, Any]:
     sources = [
         ({"rank": place + 1} if chunks[place].get("id") is None else {})
         | {name: value for name, value in chunks[place].items() if name not in {"text", FIELD}}

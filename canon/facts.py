@@ -163,7 +163,7 @@ def single_numbers(text: str) -> Numbers:
     """Return the numbers and models of a text. Cost: about 1 ms for 1,000 characters with many numbers."""
     models = set[str]()
     small = folded(_BY.sub(r"\1×", in_digits(plain_text(text))))
-    found, single = _with_shared_units(small, list(_found(small, models))), set[tuple[str, str]]()
+    found, single = _with_shared_units(small, list(_iter_numbers(small, models))), set[tuple[str, str]]()
     for one in found:
         (models.add(one.value) if one.unit.startswith(_MODELS) else single.add((one.unit, one.value)))
     return Numbers(single, models)
@@ -192,7 +192,7 @@ def _numbers(plain: str) -> set[str]:
     small = folded(plain)
     found = _relations(plain)
     sentence: list[_Found] = []
-    for one in _found(small, found):
+    for one in _iter_numbers(small, found):
         if sentence and _is_end_between(plain, sentence[-1].end, one.start):
             found |= _runs(small, sentence)
             sentence = []
@@ -236,7 +236,7 @@ def _sentences(plain: str) -> Iterator[str]:
     yield plain[begin:]
 
 
-def _found(small: str, models: set[str]) -> Iterator[_Found]:
+def _iter_numbers(small: str, models: set[str]) -> Iterator[_Found]:
     """Yield the numbers of a text, and add its models."""
     at, pattern = 0, _pattern()
     for digits in _DIGITS.finditer(small):

@@ -224,10 +224,10 @@ def plain_text(text: str) -> str:
 
 def _decimal(match: re.Match[str]) -> str:
     """Return a fraction of one character, and the number before it, as a decimal: ``7½`` is 7.5."""
-    return _written(int((match[1] or "0").replace(" ", "")) + unicodedata.numeric(match[2]))
+    return _decimal_text(int((match[1] or "0").replace(" ", "")) + unicodedata.numeric(match[2]))
 
 
-def _written(value: float) -> str:
+def _decimal_text(value: float) -> str:
     return f"{value:.3f}".rstrip("0").rstrip(".")
 
 
@@ -325,7 +325,11 @@ def _han_fraction(match: re.Match[str]) -> str:
     whole, part = (float(one) if one[0].isdecimal() else unicodedata.numeric(one) for one in match.groups())
     if not whole:
         return match[0]
-    return f" {_written(100 * part / whole)}% " if match[1] in "百千万" else f" {_written(part / whole)} "
+    return (
+        f" {_decimal_text(100 * part / whole)}% "
+        if match[1] in "百千万"
+        else f" {_decimal_text(part / whole)} "
+    )
 
 
 def number_value(number: str) -> str:
@@ -382,7 +386,7 @@ def words_as_digits(plain: str) -> tuple[str, set[str]]:
     alike = folded(plain).translate(_ALIKE)
     if sayings().keys().isdisjoint(_WORDS.findall(alike)):
         return plain, found
-    said = _said(alike, found)
+    said = _numbers_in_words(alike, found)
     parts, at = list[str](), 0
     for begin, end, meaning in said:
         if meaning[0] != "_":
@@ -396,7 +400,7 @@ def words_as_digits(plain: str) -> tuple[str, set[str]]:
     return dated, found
 
 
-def _said(alike: str, found: set[str]) -> list[tuple[int, int, str]]:
+def _numbers_in_words(alike: str, found: set[str]) -> list[tuple[int, int, str]]:
     """Return the spelled-out numbers and months with their positions; add weekdays and times to ``found``."""
     meanings = sayings()
     said: list[tuple[int, int, str]] = []

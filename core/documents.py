@@ -83,36 +83,36 @@ class SourceFilter:
 
     def shows(self, path: str) -> bool:
         """Return whether the value at a path is wanted."""
-        if not self.wanted or _found(self.excludes, path):
+        if not self.wanted or _any_matches(self.excludes, path):
             return False
-        return not self.includes or _found(self.includes, path)
+        return not self.includes or _any_matches(self.includes, path)
 
     def _filtered(self, source: Mapping[str, Any], prefix: str, *, included: bool) -> dict[str, Any]:
         found = {}
         for name, value in source.items():
             path = prefix + name
-            if _found(self.excludes, path):
+            if _any_matches(self.excludes, path):
                 continue
-            here = included or _found(self.includes, path)
+            here = included or _any_matches(self.includes, path)
             if here and not any(_may_fit(pattern, f"{path}.") for pattern in self.excludes):
                 found[name] = value
                 continue
-            kept = self._kept(value, f"{path}.", included=here)
+            kept = self._filtered_value(value, f"{path}.", included=here)
             if here or kept not in (None, {}, []):
                 found[name] = kept
         return found
 
-    def _kept(self, value: object, prefix: str, *, included: bool) -> Any:  # noqa: ANN401 - JSON
+    def _filtered_value(self, value: object, prefix: str, *, included: bool) -> Any:  # noqa: ANN401 - JSON
         if isinstance(value, Mapping):
             return self._filtered(value, prefix, included=included)
         if isinstance(value, list):
-            kept = [self._kept(item, prefix, included=included) for item in value]
+            kept = [self._filtered_value(item, prefix, included=included) for item in value]
             # As on servers, objects and lists that became empty are removed from a list.
             return [item for item in kept if item not in ({}, []) and (included or item is not None)]
         return value if included else None
 
 
-def _found(patterns: tuple[str, ...], path: str) -> bool:
+def _any_matches(patterns: tuple[str, ...], path: str) -> bool:
     """Return whether a pattern matches a path or one of its parents."""
     if not patterns:
         return False

@@ -85,14 +85,14 @@ class ConfigError(ShinglefoldError):
     def unknown(cls, what: str, name: object, known: Iterable[str]) -> "ConfigError":
         """Return the error for an unknown name; it suggests the nearest known name."""
         names = sorted(known)
-        near = cls._meant(name, names) if isinstance(name, str) else ""
+        near = cls._nearest(name, names) if isinstance(name, str) else ""
         hint = f"; did you mean {near!r}?" if near else "."
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         known = ", ".join(names[:_NAMED]) or "none"
         return cls(f"unknown {what} {quote(name)}{hint} Known: {known}{more}.")
 
     @classmethod
-    def _meant(cls, name: str, known: list[str]) -> str:
+    def _nearest(cls, name: str, known: list[str]) -> str:
         return nearest(name, known)
 
 
@@ -107,7 +107,7 @@ class UnknownLanguage(ConfigError):
     """No installed plugin has this language code."""
 
     @classmethod
-    def _meant(cls, name: str, known: list[str]) -> str:
+    def _nearest(cls, name: str, known: list[str]) -> str:
         code = name.lower().replace("_", "-").split("-")[0]
         meant = _LANGUAGES.get(code, code)
         return meant if meant in known else nearest(name, known)

@@ -109,13 +109,13 @@ def settings_with_origins(
         elif meant := nearest(key, _KINDS, _ALIKE):
             raise ConfigError(f"unknown setting {name}; did you mean {_PREFIX}{meant.upper()}?")
     # An unset shell variable makes an empty name, which would mean the working folder.
-    check_str(_named("data_dir", origins), settings.data_dir)
-    check_field(_named("field", origins), settings.field)
-    check_workers(_named("workers", origins), settings.workers)
+    check_str(_origin_name("data_dir", origins), settings.data_dir)
+    check_field(_origin_name("field", origins), settings.field)
+    check_workers(_origin_name("workers", origins), settings.workers)
     return settings, origins
 
 
-def _named(setting: str, origins: Mapping[str, SettingOrigin]) -> str:
+def _origin_name(setting: str, origins: Mapping[str, SettingOrigin]) -> str:
     """Return the name of a setting in messages: its variable, or with its file."""
     kind, where = origins[setting]
     return {"environment": where, "file": f"{setting} (in {where})"}.get(kind, setting)
@@ -131,14 +131,14 @@ def _read(path: str | Path | None) -> dict[str, Any]:
 def _from_table(table: Mapping[str, Any], source: str) -> Settings:
     check_known(f"setting (in {source})", table, [*_KINDS, "language"])
     values = {key: _typed(key, value, source) for key, value in table.items() if key != "language"}
-    settings = Settings(**values, given=_given(table, source))
+    settings = Settings(**values, given=_origins(table, source))
     own = table.get("language", {})
     if not isinstance(own, dict):
         raise ConfigError("language: expected tables, such as [language.ru]")
     return replace(settings, language=tuple((code, _own(settings, code, own[code])) for code in sorted(own)))
 
 
-def _given(table: Mapping[str, Any], source: str) -> dict[str, str]:
+def _origins(table: Mapping[str, Any], source: str) -> dict[str, str]:
     """Return the file for each setting in it; options of a language are named ``language.CODE.OPTION``."""
     own = table.get("language")
     tables = own if isinstance(own, dict) else {}
@@ -232,7 +232,7 @@ def check_toml_type(name: str, value: object, kind: type, *, secret: bool = Fals
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind or kind is tuple:
-        raise ConfigError(f"{name}: expected {_TYPE_NAMES[kind]}, got {_shown(value, secret)}")
+        raise ConfigError(f"{name}: expected {_TYPE_NAMES[kind]}, got {_display(value, secret)}")
     return value
 
 
@@ -259,7 +259,7 @@ def prefixed_variables(prefix: str, environ: Mapping[str, str]) -> dict[str, str
     }
 
 
-def _shown(value: object, secret: bool) -> str:
+def _display(value: object, secret: bool) -> str:
     kind: type = type(value)
     return _TYPE_NAMES.get(kind, kind.__name__) if secret else repr(value)
 

@@ -101,16 +101,16 @@ class CandidateLookup:
 
     def find_deep(self, documents: Sequence[QueryDocument]) -> Steps[Candidates]:
         """Return as many candidates for each document as possible."""
-        return self._paired(documents, (yield from self._own_searches(documents, (), _MANY)))
+        return self._with_pairs(documents, (yield from self._own_searches(documents, (), _MANY)))
 
     def find_candidates(
         self, documents: Sequence[QueryDocument], field: str, numbers: Sequence[int]
     ) -> Steps[tuple[Candidates, set[int]]]:
         """Return the documents that may match, and which group numbers are taken, by one request."""
         found, taken = yield from self._with_numbers(documents, (), field, numbers)
-        return self._paired(documents, found), taken
+        return self._with_pairs(documents, found), taken
 
-    def _paired(self, documents: Sequence[QueryDocument], found: Candidates) -> Candidates:
+    def _with_pairs(self, documents: Sequence[QueryDocument], found: Candidates) -> Candidates:
         if not found.hits:
             return found
         pairs = self._model.candidate_pairs(self._model.batch(documents), found.hits)

@@ -194,7 +194,7 @@ class Recipe:
         """
         where = f"index {index!r}"
         if self.scheme.id != wanted.scheme.id:
-            raise SchemeMismatch(_named(self.scheme), _named(wanted.scheme), where, remedy)
+            raise SchemeMismatch(_scheme_name(self.scheme), _scheme_name(wanted.scheme), where, remedy)
         if self.field != wanted.field:
             raise RecipeMismatch("fingerprints in the field", self.field, wanted.field, where, remedy)
         if self.sealed != wanted.sealed:
@@ -434,13 +434,13 @@ def _differences(one: Any, other: Any, path: str) -> Iterator[tuple[str, str]]: 
         for number, (left, right) in enumerate(zip(one, other, strict=True)):
             yield from _differences(left, right, f"{path}[{number}]")
     elif one != other:
-        yield f"{path} {_shown(one)}", f"{path} {_shown(other)}"
+        yield f"{path} {_quoted(one)}", f"{path} {_quoted(other)}"
 
 
-def _shown(value: object) -> str:
+def _quoted(value: object) -> str:
     text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def _named(scheme: Scheme) -> str:
+def _scheme_name(scheme: Scheme) -> str:
     return f"{scheme.id} ({scheme.name})"

@@ -127,7 +127,7 @@ def _report_index(  # noqa: PLR0917 - an option each
     target = invocation.target(index, engine)
     with open_store(target) as store:
         check_numbered(target, store.recipe)
-        check_fields(store.mappings.values(), index, sorted(_named(fields)), "report")
+        check_fields(store.mappings.values(), index, sorted(_required_fields(fields)), "report")
         with progress_bar("report") as bar:
             made = make_report(
                 store.engine,
@@ -140,7 +140,7 @@ def _report_index(  # noqa: PLR0917 - an option each
     return DONE
 
 
-def _named(fields: "ReportFields") -> set[str]:
+def _required_fields(fields: "ReportFields") -> set[str]:
     """Return the fields that must be there; the default one may be missing."""
     return {fields.host, fields.date, fields.title} - {"", type(fields)().title}
 
@@ -161,7 +161,7 @@ def _report_files(
     index = sources[0] if len(sources) == 1 else f"{len(sources)} files"
     with open_collection(invocation, sources, shown=names.shown, **given) as found:
         labels = found.linking.labels(LINKAGE)
-        absent = _named(names)
+        absent = _required_fields(names)
         for begin in range(0, len(labels), _TOGETHER):
             rows = np.arange(begin, min(begin + _TOGETHER, len(labels)))
             hits = list(found.until_interrupted(_hits(found, labels, rows, index)))
