@@ -224,10 +224,10 @@ def plain_text(text: str) -> str:
 
 def _decimal(match: re.Match[str]) -> str:
     """Return a fraction of one character, and the number before it, as a decimal: ``7½`` is 7.5."""
-    return _decimal_text(int((match[1] or "0").replace(" ", "")) + unicodedata.numeric(match[2]))
+    return _as_text(int((match[1] or "0").replace(" ", "")) + unicodedata.numeric(match[2]))
 
 
-def _decimal_text(value: float) -> str:
+def _as_text(value: float) -> str:
     return f"{value:.3f}".rstrip("0").rstrip(".")
 
 
@@ -325,11 +325,7 @@ def _han_fraction(match: re.Match[str]) -> str:
     whole, part = (float(one) if one[0].isdecimal() else unicodedata.numeric(one) for one in match.groups())
     if not whole:
         return match[0]
-    return (
-        f" {_decimal_text(100 * part / whole)}% "
-        if match[1] in "百千万"
-        else f" {_decimal_text(part / whole)} "
-    )
+    return f" {_as_text(100 * part / whole)}% " if match[1] in "百千万" else f" {_as_text(part / whole)} "
 
 
 def number_value(number: str) -> str:

@@ -18,6 +18,7 @@ from shinglefold.runtime.optional_imports import lazy_attributes
 from shinglefold.version import __version__
 
 if TYPE_CHECKING:
+    from shinglefold import errors as errors
     from shinglefold.api.async_folded_index import AsyncFoldedIndex, open_async
     from shinglefold.api.chunks import FoldedChunks, fold_chunks, fold_chunks_async, warm
     from shinglefold.api.folded_index import FoldedIndex

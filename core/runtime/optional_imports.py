@@ -29,11 +29,14 @@ def lazy_attributes(package: str, names: Mapping[str, str]) -> Callable[[str], o
     """Return the ``__getattr__`` of a package, which imports a public name at its first use.
 
     Args:
-        names: the public names of each module, with spaces between them; ``.rules`` is in the package.
+        names: the public names of each module, with spaces between them; ``.rules`` is in the package, and
+            an attribute of it.
     """
     homes = {name: module for module, several in names.items() for name in several.split()}
 
     def look_up(name: str) -> object:
+        if name not in homes and (module := f".{name}") in names:
+            return import_module(module, package)
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(homes[name], package), name)

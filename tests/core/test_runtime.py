@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import FrozenInstanceError
@@ -248,6 +250,12 @@ def test_every_public_name_is_there_and_no_other(package):
         assert not isinstance(getattr(module, name), ModuleType), name
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nonsense'"):
         _ = module.nonsense
+
+
+def test_errors_are_caught_by_the_package_alone():
+    program = "import shinglefold; print(shinglefold.errors.Refused.__name__)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "Refused\n"
 
 
 def test_nobody_changes_what_an_engine_can():
