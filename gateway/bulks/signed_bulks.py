@@ -72,10 +72,7 @@ class SignedBulks:
         yield from self._sign(items, request.parameters)
         if not any(item.answer or item.update or item.gate or item.script for item in items):
             answer = yield from send(replace(request, body=_body(items)))
-            if not answer.refused and takes_all(request):
-                items_of(answer, len(items))
-            _warn_unread(items, request, answer)
-            return (yield from self._follow_aliases(items, request, answer))
+            return (yield from self._finish(items, request, answer))
         # An answer can't be put together of filtered ones.
         whole = {name: value for name, value in request.parameters.items() if name != "filter_path"}
         return (yield from self._send_segments(replace(request, parameters=whole), items))
@@ -120,35 +117,42 @@ class SignedBulks:
             "items": [item.answer for item in items],
         }
         joined = replace(answers[0], status=200, body=body)
-        _warn_unread(items, request, joined)
-        return (yield from self._follow_aliases(items, request, joined))
+        return (yield from self._finish(items, request, joined))
 
-    def _follow_aliases(
+    def _finish(
         self, items: Sequence[BulkItem], request: RestRequest, answer: RestResponse
     ) -> Steps[RestResponse]:
-        """Return an answer after documents were signed again whose alias was switched meanwhile."""
-        if answer.failed or "filter_path" in request.parameters:
+        """Return an answer after documents were signed again whose alias was switched meanwhile.
+
+        Warn of documents that only the engine could read.
+
+        Raises:
+            EngineUnavailable: something else answers than the engine.
+        """
+        if answer.refused or (answer.failed and not takes_all(request)):
             return answer
-        told = items_of(answer, len(items))
+        filtered = "filter_path" in request.parameters
+        told = [{} for _ in items] if filtered else items_of(answer, len(items))
         switched: dict[tuple[int, str], list[int]] = {}
         for place, (item, one) in enumerate(zip(items, told, strict=True)):
             index, stored_in = item.index, one.get("_index")
-            if index is None or item.gate is not None or stored_in in (None, index.name):
+            if index is None:
                 continue
-            if one.get("result") in WRITTEN and "_id" in one:
+            if item.unread and "error" not in one:
+                warn_unread(index)
+            signed = item.gate is None and one.get("result") in WRITTEN and "_id" in one
+            if signed and stored_in not in (None, index.name):
                 switched.setdefault((id(index), stored_in), []).append(place)
         for (_, stored_in), places in switched.items():
             index = items[places[0]].signer
             documents = [(told[place]["_id"], items[place].route) for place in places]
             renewed = yield from sign_if_switched(self._indices, index, stored_in, documents, request)
-            for place, one in zip(places, renewed, strict=True):
-                told[place] = with_version(told[place], one)
-        if not switched:
-            return answer
-        made = [{item.verb: one} for item, one in zip(items, told, strict=True)]
-        return (
-            answer if made == answer.body["items"] else replace(answer, body={**answer.body, "items": made})
-        )
+            if any(renewed):
+                for place, one in zip(places, renewed, strict=True):
+                    told[place] = with_version(told[place], one)
+                made = [{item.verb: one} for item, one in zip(items, told, strict=True)]
+                answer = replace(answer, body={**answer.body, "items": made})
+        return answer
 
     def prepare(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
         """Sign the documents of ``index`` and ``create``, and find the updates that need stored ones."""
@@ -343,17 +347,6 @@ def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
         item.unread = True
         return None
     return found if isinstance(found, Mapping) else None
-
-
-def _warn_unread(items: Sequence[BulkItem], request: RestRequest, answer: RestResponse) -> None:
-    """Warn of documents that only the engine could read."""
-    if answer.failed:
-        return
-    filtered = "filter_path" in request.parameters
-    found = [{}] * len(items) if filtered else items_of(answer, len(items))
-    for item, told in zip(items, found, strict=True):
-        if item.unread and item.index is not None and "error" not in told:
-            warn_unread(item.index)
 
 
 def _broken(item: BulkItem, error: Exception) -> JSON:
