@@ -7,7 +7,8 @@ from typing import Any
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, EngineError, RecipeMismatch, SchemeMismatch, ShinglefoldError
-from shinglefold.gateway.indices import KnownIndices, credentials
+from shinglefold.gateway.access import credentials
+from shinglefold.gateway.indices import KnownIndices
 from shinglefold.gateway.rest import (
     TAKES_TIME,
     Operation,

@@ -10,7 +10,7 @@ from support.interceptor import Script, with_note
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.errors import EngineUnavailable, PermissionDenied
 from shinglefold.gateway import Interceptor
-from shinglefold.gateway.indices import credentials
+from shinglefold.gateway.access import credentials
 from shinglefold.gateway.rest import RestRequest, RestResponse, Send, path_of
 from shinglefold.rerank import FoldedSearch
 from shinglefold.rerank.engine_calls import Call
