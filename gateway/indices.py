@@ -31,7 +31,7 @@ from shinglefold.settings import Settings
 Mappings = Mapping[str, JSON]
 Value = TypeVar("Value")
 _READ_MAPPINGS = (
-    "Let the user read mappings (indices:admin/mappings/get in OpenSearch, view_index_metadata in Elasticsearch)"
+    "Let the user read mappings (OpenSearch: indices:admin/mappings/get, Elasticsearch: view_index_metadata)"
 )
 
 
@@ -312,8 +312,12 @@ class KnownIndices:
         """Return the index of a write that met a conflict, as its alias may write to another one now."""
         if index.stored_in == index.name:
             return index
-        self._targets.drop(index.name, headers)
-        return (yield from self.target(index.name, headers)) or index
+        return (yield from self.target_now(index.name, headers)) or index
+
+    def target_now(self, name: str, headers: Mapping[str, str]) -> Steps[SignedIndex | None]:
+        """Return what ``target`` does, by mappings that are read again."""
+        self._targets.drop(name, headers)
+        return (yield from self.target(name, headers))
 
     def _new_target(
         self,
@@ -430,13 +434,3 @@ def alias_options(alias: str, headers: Mapping[str, str]) -> Steps[Mapping[str, 
         return {index: dict(own.get(alias, ())) for index, own in objects_in("aliases", found).items()}
 
     return {} if answer.status == 404 else read_answer(answer.body, ENGINE, "the aliases of each index", read)
-
-
-def check_document(outcome: Outcome, name: str, id_: str | None) -> None:
-    """Raise ``ConfigError`` if a pipeline changed the index or the id of a document."""
-    document = outcome.document or {}
-    if document.get("_index", name) != name or document.get("_id", id_) != id_ or "_routing" in document:
-        raise ConfigError(
-            f"the pipeline of {name!r} sets the index, the id or the routing of documents, which a request "
-            "has set already: write them with shinglefold.open(…).index"
-        )
