@@ -26,6 +26,7 @@ from shinglefold.gateway.rest import (
     whole_number,
     write_value,
 )
+from shinglefold.gateway.search_answers import with_body
 from shinglefold.gateway.updates import (
     ROUNDS,
     WRITTEN,
@@ -157,7 +158,7 @@ class SignedWrites:
 
     def unsigned(self, operation: Operation, request: RestRequest) -> Steps[None]:
         """Warn that a request writes documents that can't be signed; it is sent unchanged."""
-        body = read_object(request.body)
+        body = read_object(with_body(request).body)
         if body is None:
             return
         name = operation.target
