@@ -129,6 +129,31 @@ def test_an_index_behind_an_alias_that_cannot_be_read_fails_no_write(site, error
     assert re.search(told, "".join(messages))
 
 
+def test_each_caller_that_may_not_read_mappings_is_logged_once_for_each_name(site, caplog):
+    class Denied(Script):
+        def __call__(self, request):
+            if isinstance(request, Call) and request.method == "all_mappings":
+                raise PermissionDenied("no")
+            return super().__call__(request)
+
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    template = b'{"source": {"query": {"match_all": {}}}}'
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for caller in (*CALLERS, *CALLERS):
+            for path, body in (
+                ("/site/_search", b"{}"),
+                ("/site/_msearch", b"{}\n{}\n"),
+                ("/other/_search/template", template),
+                ("/other/_msearch/template", b"{}\n" + template + b"\n"),
+            ):
+                assert ask(interceptor, Denied(site), caller, path, body) is None
+    told = [one.getMessage() for one in caplog.records]
+    assert [[name in one for one in told].count(True) for name in ("'site'", "'other'")] == [2, 2]
+    assert len(told) == 4
+    assert all("Let the user read mappings" in one for one in told)
+
+
 def of_documents(caught):
     """The warnings, but for those that tell of an index that it numbers groups."""
     return [str(one.message) for one in caught if "numbers groups" not in str(one.message)]
