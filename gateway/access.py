@@ -1,4 +1,4 @@
-"""Access to a server: its listening address, whether that is loopback, and the token of callers."""
+"""Access to a server: its address, whether that is loopback, and the token and the credentials of callers."""
 
 import base64
 import hmac
@@ -12,6 +12,21 @@ from shinglefold.errors import ConfigError, reason_of
 #: Who sends the token in this header can send credentials for the engine as usual.
 TOKEN_HEADER = "x-shinglefold-token"  # noqa: S105 - a name
 _BACKLOG = 2048
+#: Headers that say nothing about who sends a request, and may differ with each. Others may be credentials.
+_OF_REQUEST = frozenset(
+    (
+        *("accept", "accept-encoding", "accept-language", "cache-control", "pragma", "priority"),
+        *("content-type", "content-length", "content-encoding", "date", "user-agent", "referer"),
+        # Names of requests, and where they are in a trace.
+        *("x-opaque-id", "x-request-id", "x-correlation-id", "x-amzn-trace-id", "x-cloud-trace-context"),
+        *("traceparent", "tracestate", "baggage", "elastic-apm-traceparent", "uber-trace-id", "sentry-trace"),
+        *("b3", "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid", "x-b3-sampled", "x-b3-flags"),
+        *("x-datadog-trace-id", "x-datadog-parent-id", "x-datadog-sampling-priority", "x-datadog-tags"),
+        *("x-request-start", "x-queue-start", "x-envoy-attempt-count", "x-envoy-expected-rq-timeout-ms"),
+        # How a client describes itself.
+        *("x-elastic-client-meta", "x-elastic-product-origin", "x-opensearch-product-origin"),
+    )
+)
 
 
 class Listener:
@@ -105,6 +120,11 @@ class AccessToken:
 
     def _is(self, given: bytes) -> bool:
         return self.is_needed and hmac.compare_digest(given, self._secret)
+
+
+def credentials(headers: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Return the headers that identify the caller of a request."""
+    return frozenset((name.lower(), one) for name, one in headers.items() if name.lower() not in _OF_REQUEST)
 
 
 def check_pages_access(loopback: bool, secret: str) -> None:

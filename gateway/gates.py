@@ -8,7 +8,8 @@ from threading import Lock, Thread
 
 from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.errors import EngineError, EngineUnavailable, ShinglefoldError
-from shinglefold.gateway.indices import SignedIndex, credentials
+from shinglefold.gateway.access import credentials
+from shinglefold.gateway.indices import SignedIndex
 from shinglefold.gateway.rest import (
     RestRequest,
     RestResponse,

@@ -12,6 +12,7 @@ from shinglefold.api.index_recipe import common_recipe
 from shinglefold.contracts.engine import JSON, Document, VersionedDocument
 from shinglefold.engines.http.responses import objects_in, read_answer
 from shinglefold.errors import ConfigError, EngineError, IndexMissing, PermissionDenied
+from shinglefold.gateway.access import credentials
 from shinglefold.gateway.rest import ENGINE, Steps, ask, log, path_of, warn
 from shinglefold.ingest import Pipeline
 from shinglefold.ingest.pipeline.pipeline import Outcome
@@ -29,20 +30,8 @@ from shinglefold.settings import Settings
 
 Mappings = Mapping[str, JSON]
 Value = TypeVar("Value")
-#: Headers that say nothing about who sends a request, and may differ with each. Others may be credentials.
-_OF_REQUEST = frozenset(
-    (
-        *("accept", "accept-encoding", "accept-language", "cache-control", "pragma", "priority"),
-        *("content-type", "content-length", "content-encoding", "date", "user-agent", "referer"),
-        # Names of requests, and where they are in a trace.
-        *("x-opaque-id", "x-request-id", "x-correlation-id", "x-amzn-trace-id", "x-cloud-trace-context"),
-        *("traceparent", "tracestate", "baggage", "elastic-apm-traceparent", "uber-trace-id", "sentry-trace"),
-        *("b3", "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid", "x-b3-sampled", "x-b3-flags"),
-        *("x-datadog-trace-id", "x-datadog-parent-id", "x-datadog-sampling-priority", "x-datadog-tags"),
-        *("x-request-start", "x-queue-start", "x-envoy-attempt-count", "x-envoy-expected-rq-timeout-ms"),
-        # How a client describes itself.
-        *("x-elastic-client-meta", "x-elastic-product-origin", "x-opensearch-product-origin"),
-    )
+_READ_MAPPINGS = (
+    "Let the user read mappings (OpenSearch: indices:admin/mappings/get, Elasticsearch: view_index_metadata)"
 )
 
 
@@ -204,7 +193,8 @@ class KnownIndices:
     def __init__(self, options: IndexOptions, settings: Settings) -> None:
         self._options, self._settings = options, settings
         self._behind: _ByCaller[_Searched] = _ByCaller()
-        self._unread: RecentlyUsed[tuple[str, frozenset[tuple[str, str]]], float] = RecentlyUsed(256)
+        #: When a caller last saw no mappings behind a name, and whether it may not read them.
+        self._unread: RecentlyUsed[object, tuple[float, bool]] = RecentlyUsed(1024)
         self._signed: RecentlyUsed[str, SignedIndex] = RecentlyUsed(64)
         self._targets: _ByCaller[SignedIndex | None] = _ByCaller()
 
@@ -221,39 +211,46 @@ class KnownIndices:
 
     def known(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether one of the indices that a search names is known to have a recipe."""
-        try:
-            found = yield from self._searched(index, headers)
-            return any(map(has_recipe, found.mappings.values()))
-        except EngineError:
-            return False
+        return any(map(has_recipe, (yield from self._readable(index, headers)).mappings.values()))
 
     def folds(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether all indices with a recipe were set up to fold every search."""
+        return (yield from self._readable(index, headers)).folds
+
+    def _readable(self, index: str, headers: Mapping[str, str]) -> Steps[_Searched]:
+        """Return what ``_searched`` returns; nothing, for some seconds, if the mappings can't be read."""
         if known := self._behind.get(index, headers):
-            return known[0].folds
-        caller = index, credentials(headers)
-        if is_valid(self._unread.get(caller) or 0.0):
-            return False
+            return known[0]
+        if is_valid((self._unread.get((index, credentials(headers))) or (0.0,))[0]):
+            # Else each search of a user who may not read them would take two requests.
+            return _Searched({})
         try:
-            found = yield from self._searched(index, headers)
+            return (yield from self._searched(index, headers))
         except EngineError as error:
             # The engine answers the search, or says itself what is wrong.
             log.warning("the mappings of %r can't be read, so a search is not folded: %s", index, error)
-            return False
-        if not found.mappings:
-            # Else each search of a user who may not read them would take two requests.
-            self._unread.put(caller, monotonic())
-        return found.folds
+            return _Searched({})
 
     def _searched(self, index: str, headers: Mapping[str, str]) -> Steps[_Searched]:
+        """Return the mappings behind a name, none if the caller may not read them, which is logged once."""
         if known := self._behind.get(index, headers):
             return known[0]
         when = monotonic()
-        found = (yield from self._read(index)) or {}
-        made = _Searched(found)
+        found = yield from self._read(index)
+        made = _Searched(found or {})
         # One caller may not be allowed to read them, and another one may.
         if found:
             self._behind.put(index, headers, found, when, made)
+            return made
+        caller, denied = (index, credentials(headers)), found is None
+        if denied and not (self._unread.get(caller) or (when, False))[1]:
+            log.warning(
+                "a user may not read the mappings of %r, so searches are not folded by its recipe, if it has "
+                "one. %s",
+                index,
+                _READ_MAPPINGS,
+            )
+        self._unread.put(caller, (when, denied))
         return made
 
     def target(self, name: str, headers: Mapping[str, str]) -> Steps[SignedIndex | None]:
@@ -295,7 +292,7 @@ class KnownIndices:
             if not found:
                 warn(
                     f"{index.name!r} stores documents in {stored_in!r}, whose mappings may not be read: they "
-                    f"may not fit its recipe. Let the user read it, or run `shinglefold backfill {stored_in}`"
+                    f"may not fit its recipe. {_READ_MAPPINGS}, or run `shinglefold backfill {stored_in}`"
                 )
                 return None
             stored = self._new_target(stored_in, headers, found, (found, stored_in, None), when)
@@ -315,8 +312,12 @@ class KnownIndices:
         """Return the index of a write that met a conflict, as its alias may write to another one now."""
         if index.stored_in == index.name:
             return index
-        self._targets.drop(index.name, headers)
-        return (yield from self.target(index.name, headers)) or index
+        return (yield from self.target_now(index.name, headers)) or index
+
+    def target_now(self, name: str, headers: Mapping[str, str]) -> Steps[SignedIndex | None]:
+        """Return what ``target`` does, by mappings that are read again."""
+        self._targets.drop(name, headers)
+        return (yield from self.target(name, headers))
 
     def _new_target(
         self,
@@ -359,8 +360,8 @@ class KnownIndices:
         """Return the mappings of the indices that a write may go to, ``stored_in`` and ``routing``."""
         if found is None:
             warn(
-                f"the mappings of {name!r} may not be read: if the index has a recipe, documents are "
-                "stored without fingerprints. Let the user read mappings, or run `shinglefold backfill` later"
+                f"the mappings of {name!r} may not be read: if the index has a recipe, documents are stored "
+                f"without fingerprints. {_READ_MAPPINGS}, or run `shinglefold backfill` later"
             )
             return {}, name, None
         if not found:
@@ -433,18 +434,3 @@ def alias_options(alias: str, headers: Mapping[str, str]) -> Steps[Mapping[str, 
         return {index: dict(own.get(alias, ())) for index, own in objects_in("aliases", found).items()}
 
     return {} if answer.status == 404 else read_answer(answer.body, ENGINE, "the aliases of each index", read)
-
-
-def credentials(headers: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    """Return the headers that identify the caller of a request."""
-    return frozenset((name.lower(), one) for name, one in headers.items() if name.lower() not in _OF_REQUEST)
-
-
-def check_document(outcome: Outcome, name: str, id_: str | None) -> None:
-    """Raise ``ConfigError`` if a pipeline changed the index or the id of a document."""
-    document = outcome.document or {}
-    if document.get("_index", name) != name or document.get("_id", id_) != id_ or "_routing" in document:
-        raise ConfigError(
-            f"the pipeline of {name!r} sets the index, the id or the routing of documents, which a request "
-            "has set already: write them with shinglefold.open(…).index"
-        )

@@ -412,7 +412,7 @@ def warn_stale(index: str, id_: str | None, why: str) -> None:
 def stale(index: str, id_: str | None, why: str) -> str:
     """Return the warning that a document was updated, and its fingerprint was not."""
     return (
-        f"the fingerprint of {id_!r} in {index!r} is that of its text before: {why}. "
+        f"the fingerprint of {id_!r} in {index!r} is that of its text before: {why.rstrip('.')}. "
         f"Run `shinglefold backfill {index}`"
     )
 

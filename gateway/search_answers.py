@@ -68,30 +68,45 @@ def marked(answer: JSON, body: JSON | None, parameters: Mapping[str, Any], reaso
     return answer if str((known or {}).get("size")) == "0" else unfolded_page(answer, known, "", reason)
 
 
-def with_folding(operation: str, request: RestRequest, *, fold: bool | None) -> RestRequest:
-    """Return a search with ``dedup`` set to false (False), or without folding options (None)."""
-    if any(map(names_twice, read_lines(request.body or b""))):
-        # The engine refuses duplicate keys with the reason, which a changed body would hide.
+def with_body(request: RestRequest) -> RestRequest:
+    """Return a request whose body is in the parameter ``source`` as one with a body.
+
+    The parameter stays where the engine refuses it, or only the engine can read it.
+    """
+    given = request.parameters
+    if request.body or "source" not in given or "json" not in str(given.get("source_content_type")):
         return request
+    rest = {name: given[name] for name in given if name not in ("source", "source_content_type")}
+    kept = {name: value for name, value in request.headers.items() if name.lower() != "content-type"}
+    headers = {**kept, "content-type": str(given["source_content_type"])}
+    return replace(request, parameters=rest, headers=headers, body=str(given["source"]))
+
+
+def with_folding(operation: str, given: RestRequest, *, fold: bool | None) -> RestRequest:
+    """Return a search with ``dedup`` set to false (False), or without folding options (None)."""
+    request = with_body(given)
+    if "source" in request.parameters or any(map(names_twice, read_lines(request.body or b""))):
+        # The engine refuses duplicate keys with the reason, which a changed body would hide.
+        return given
     try:
         if operation in ("search", "search_template"):
             body = read_object(request.body)
             wished = None if body is None else with_dedup(body, fold)
-            return request if wished is body else replace(request, body=wished)
+            return given if wished is body else replace(request, body=wished)
         searches = read_searches(request.body or b"")
     except (ValueError, RecursionError):
-        return request
+        return given
     changed = [(header, with_dedup(body, fold)) for header, body in searches]
     same = all(one[1] is other[1] for one, other in zip(searches, changed, strict=True))
     if same or not ends_with_newline(request.body):
-        return request
+        return given
     lines = (write_value(line) + b"\n" for search in changed for line in search)
     return replace(request, body=b"".join(lines))
 
 
 def mark_unfolded(operation: str, request: RestRequest, answer: JSON, reason: str) -> JSON:
     """Return the engine's own answer with the reason in ``dedup``, in the shape of folded pages."""
-    is_template = operation.endswith("template")
+    request, is_template = with_body(request), operation.endswith("template")
     try:
         bodies = (
             [read_object(request.body)]

@@ -7,7 +7,8 @@ from typing import Any
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.contracts.engine import JSON
 from shinglefold.errors import ConfigError, EngineError, RecipeMismatch, SchemeMismatch, ShinglefoldError
-from shinglefold.gateway.indices import KnownIndices, credentials
+from shinglefold.gateway.access import credentials
+from shinglefold.gateway.indices import KnownIndices
 from shinglefold.gateway.rest import (
     TAKES_TIME,
     Operation,
@@ -28,7 +29,7 @@ from shinglefold.gateway.rest import (
     whole_number,
     write_value,
 )
-from shinglefold.gateway.search_answers import marked, with_dedup, with_reachable_total
+from shinglefold.gateway.search_answers import marked, with_body, with_dedup, with_reachable_total
 from shinglefold.model.recipe import Recipe
 from shinglefold.rerank.engine_calls import run_together
 from shinglefold.rerank.request.fold_options import FoldOptions, may_compare_texts
@@ -144,9 +145,9 @@ class FoldedSearches:
             ConfigError: ``ext.dedup`` is not valid, or contradicts the rest of the request.
             EngineError: as the engine raises.
         """
-        request = _with_body(request)
+        request = with_body(request)
         body = read_object(request.body)
-        if body is None:
+        if body is None or "source" in request.parameters:
             return None
         index = _index_of(operation, body)
         wish = yield from self._wish(index, body, request.parameters, request.headers)
@@ -166,6 +167,7 @@ class FoldedSearches:
 
     def search_template(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
         """Return what ``search`` returns for the search in a template; see there."""
+        request = with_body(request)
         body = read_object(request.body)
         if body is None or "source" in request.parameters:
             return None
@@ -190,6 +192,9 @@ class FoldedSearches:
 
     def msearch(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
         """Return the answers to several searches; None if all are to be sent unchanged."""
+        request = with_body(request)
+        if "source" in request.parameters:
+            return None
         try:
             searches = [
                 _OneSearch(header, body, _index_of_header(operation, header, body))
@@ -294,7 +299,7 @@ class FoldedSearches:
         if "dedup" in ext:
             given = ext["dedup"]
             return not (given is False or (isinstance(given, Mapping) and given.get("fold") is False))
-        if index is None or "collapse" in body or parameters.keys() & {"scroll", "source", "filter_path"}:
+        if index is None or "collapse" in body or parameters.keys() & {"scroll", "filter_path"}:
             return None
         return True if self._always or (yield from self._indices.folds(index, headers)) else None
 
@@ -367,17 +372,6 @@ class FoldedSearches:
             on_trouble=options.on_trouble,
         )
         return _IndexFolding(recipe, self._tiebreaker, steps, fold)
-
-
-def _with_body(request: RestRequest) -> RestRequest:
-    """Return a search whose body is in the parameter ``source`` as one with a body."""
-    given = request.parameters
-    if request.body or "source" not in given or "json" not in str(given.get("source_content_type")):
-        return request
-    rest = {name: given[name] for name in given if name not in ("source", "source_content_type")}
-    kept = {name: value for name, value in request.headers.items() if name.lower() != "content-type"}
-    headers = {**kept, "content-type": str(given["source_content_type"])}
-    return replace(request, parameters=rest, headers=headers, body=str(given["source"]))
 
 
 def _names_options(body: Mapping[str, Any]) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.documents import merged
 from shinglefold.engines.http.errors import reason as error_reason
-from shinglefold.errors import EngineError
-from shinglefold.gateway.indices import KnownIndices, SignedIndex, alias_options, check_document
+from shinglefold.errors import ConfigError, EngineError, PermissionDenied, UnsupportedQuery
+from shinglefold.gateway.indices import KnownIndices, SignedIndex, alias_options
 from shinglefold.gateway.rest import (
     RestRequest,
     Steps,
@@ -120,8 +120,50 @@ def log_unrenewed(documents: Iterable[tuple[str, str | None]]) -> Iterator[None]
         raise
 
 
+def read_documents(
+    indices: KnownIndices,
+    index: SignedIndex,
+    documents: Sequence[tuple[str, str | None]],
+    headers: Mapping[str, str],
+    fields: Sequence[str] = (),
+) -> Steps[tuple[SignedIndex, list[VersionedDocument | str | None]]]:
+    """Return the index that writes go to now, and documents as ``SignedIndex.read`` does.
+
+    Engines read no document by an alias of several indices. An alias may have got a second one since its
+    mappings were read, so they are read again.
+
+    Args:
+        documents: their ids and routings.
+
+    Returns:
+        Instead of a document that can't be read, the reason; "" if its index has no recipe now.
+    """
+    ids, routings = zip(*documents, strict=True)
+    try:
+        return index, [*(yield from index.read(ids, routings, fields))]
+    except PermissionDenied as error:
+        return index, [f"the user may not read it: {error}"] * len(ids)
+    except UnsupportedQuery:
+        now = yield from indices.target_now(index.name, headers)
+    if now is None:
+        return index, [""] * len(ids)
+    if now.stored_in != index.stored_in:
+        return (yield from read_documents(indices, now, documents, headers, fields))
+    found: list[VersionedDocument | str | None] = []
+    for id_, routing in documents:
+        # The engine may refuse only one of them, such as one without a routing.
+        try:
+            found += yield from now.read([id_], [routing], fields)
+        except UnsupportedQuery as error:
+            found.append(str(error))
+    return now, found
+
+
 def sign_again(
-    index: SignedIndex, documents: Sequence[tuple[str, str | None]], request: RestRequest
+    indices: KnownIndices,
+    index: SignedIndex,
+    documents: Sequence[tuple[str, str | None]],
+    request: RestRequest,
 ) -> Steps[list[JSON]]:
     """Renew the fingerprints of documents that scripts updated; warn about those that stay stale.
 
@@ -139,7 +181,7 @@ def sign_again(
         for _ in range(ROUNDS):
             if not waiting:
                 break
-            waiting = yield from _sign_once(index, documents, request, waiting, answers)
+            waiting = yield from _sign_once(indices, index, documents, request, waiting, answers=answers)
     except Exception as error:
         why = str(error)
     except BaseException:
@@ -174,18 +216,20 @@ def sign_if_switched(
         warn(f"{index.name!r} was switched to {stored_in!r}{stored.unchecked}")
     routing = (options or {}).get(stored_in, {}).get("index_routing")
     routed = [(id_, routing if own is None else own) for id_, own in documents]
-    return (yield from sign_again(stored, routed, request))
+    return (yield from sign_again(indices, stored, routed, request))
 
 
 def _sign_once(
+    indices: KnownIndices,
     index: SignedIndex,
     documents: Sequence[tuple[str, str | None]],
     request: RestRequest,
     places: Sequence[int],
+    *,
     answers: list[JSON],
 ) -> Steps[list[int]]:
     """Renew fingerprints once, and return the positions of documents that changed in the meantime."""
-    there, renewed = yield from _renewed(index, documents, places)
+    there, renewed = yield from _renewed(indices, index, documents, request, places)
     lines: list[JSON] = []
     sent: list[int] = []
     for (place, one), action in zip(there, renewed, strict=True):
@@ -218,17 +262,25 @@ def _sign_once(
 
 
 def _renewed(
-    index: SignedIndex, documents: Sequence[tuple[str, str | None]], places: Sequence[int]
+    indices: KnownIndices,
+    index: SignedIndex,
+    documents: Sequence[tuple[str, str | None]],
+    request: RestRequest,
+    places: Sequence[int],
 ) -> Steps[tuple[list[tuple[int, VersionedDocument]], list[JSON | str | None]]]:
     """Return the stored documents by position, and what ``renew`` returns for each."""
-    ids, routings = zip(*(documents[place] for place in places), strict=True)
+    chosen = [documents[place] for place in places]
     # Elasticsearch leaves out vectors unless a pattern includes them; what is written whole needs them.
     for fields in ((), ("*",)):
-        found = yield from index.read(ids, routings, fields)
-        there = [(place, one) for place, one in zip(places, found, strict=True) if one is not None]
+        index, found = yield from read_documents(indices, index, chosen, request.headers, fields)
+        read = zip(places, found, strict=True)
+        there = [(place, one) for place, one in read if isinstance(one, VersionedDocument)]
         renewed = yield Work(partial(index.renew, [_hit(index, one, documents[at][1]) for at, one in there]))
         if not any(isinstance(one, dict) and one["_op_type"] == "index" for one in renewed):
             break
+    for (id_, _), why in zip(chosen, found, strict=True):
+        if isinstance(why, str) and why:
+            warn_stale(index.name, id_, why)
     return there, renewed
 
 
@@ -243,3 +295,13 @@ def with_version(answer: JSON, renewed: JSON) -> JSON:
     """Return the answer to an update with the version that its fingerprint was renewed as."""
     names = ("_version", "_seq_no", "_primary_term")
     return answer | {name: renewed[name] for name in names if name in renewed}
+
+
+def check_document(outcome: Outcome, name: str, id_: str | None) -> None:
+    """Raise ``ConfigError`` if a pipeline changed the index or the id of a document."""
+    document = outcome.document or {}
+    if document.get("_index", name) != name or document.get("_id", id_) != id_ or "_routing" in document:
+        raise ConfigError(
+            f"the pipeline of {name!r} sets the index, the id or the routing of documents, which a request "
+            "has set already: write them with shinglefold.open(…).index"
+        )

@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from shinglefold.errors import PermissionDenied
+from shinglefold.contracts.engine import VersionedDocument
 from shinglefold.gateway.gates import Admit, admit, admitted, refresh, single, unkept
-from shinglefold.gateway.indices import KnownIndices, SignedIndex, check_document
+from shinglefold.gateway.indices import KnownIndices, SignedIndex
 from shinglefold.gateway.rest import (
     Operation,
     RestRequest,
@@ -26,11 +26,14 @@ from shinglefold.gateway.rest import (
     whole_number,
     write_value,
 )
+from shinglefold.gateway.search_answers import with_body
 from shinglefold.gateway.updates import (
     ROUNDS,
     WRITTEN,
     UpdateRequest,
+    check_document,
     log_unrenewed,
+    read_documents,
     sign_again,
     sign_if_switched,
     with_version,
@@ -126,16 +129,25 @@ class SignedWrites:
         """Send an update, again while others change its document, and return the engine's response."""
         name, id_ = update.index.name, update.id
         if update.script:
-            answer = yield from _update_by_script(update, request)
+            answer = yield from _update_by_script(self._indices, update, request)
             return (yield from self._follow_alias(update.index, request, answer))
         if not update.needs_document or refuses_retries(request.parameters):
             answer = yield from send(replace(request, body=write_value(update.body)))
             return (yield from self._follow_alias(update.index, request, answer))
-        own_guard = "if_seq_no" in request.parameters
+        own_guard, routing = "if_seq_no" in request.parameters, request.parameters.get("routing")
         answer, again = RestResponse(_CONFLICT, None), True
         rounds = max(ROUNDS, whole_number(request.parameters.get("retry_on_conflict")))
         for _ in range(1 if own_guard else rounds):
-            answer, again = yield from self._update_once(update, request, own_guard=own_guard)
+            index, (found,) = yield from read_documents(
+                self._indices, update.index, [(id_, routing)], request.headers
+            )
+            if isinstance(found, str):
+                answer, again = (yield from send(replace(request, body=write_value(update.body)))), False
+                if found and not answer.failed:
+                    warn_stale(name, id_, found)
+                break
+            update = replace(update, index=index)
+            answer, again = yield from _update_once(update, found, request, own_guard=own_guard)
             if not again:
                 break
             index = yield from self._indices.target_again(update.index, request.headers)
@@ -144,46 +156,9 @@ class SignedWrites:
             warn_stale(name, id_, "it is stored, and can't be found")
         return (yield from self._follow_alias(update.index, request, answer))
 
-    def _update_once(
-        self, update: UpdateRequest, request: RestRequest, *, own_guard: bool
-    ) -> Steps[tuple[RestResponse, bool]]:
-        """Return the response, and whether the document has to be merged again."""
-        index, id_ = update.index, update.id
-        routing = request.parameters.get("routing")
-        try:
-            (found,) = yield from index.read([id_], [routing])
-        except PermissionDenied:
-            warn_stale(index.name, id_, "the user may not read it")
-            return (yield from send(replace(request, body=write_value(update.body)))), False
-        kept = {name: value for name, value in request.parameters.items() if name != "retry_on_conflict"}
-        if found is None:
-            document = update.inserted()
-            if document is None:
-                answer = yield from send(replace(request, body=write_value(update.body)))
-                # Another writer stored the document meanwhile, and its fingerprint is to be renewed.
-                return answer, not answer.failed
-            (outcome,) = yield Work(partial(inserted, index, [(id_, document)]))
-            refused = _refused(outcome, index.name, id_)
-            if refused is not None:
-                return refused, False
-            check_document(outcome, index.name, id_)
-            for name in ("_source", "_source_includes", "_source_excludes", "lang"):
-                kept.pop(name, None)
-            path = path_of(index.name, "_create", id_)
-            made = replace(request, path=path, parameters=kept, body=source_of(outcome))
-            return (yield from _sent(made))
-        (outcome,) = yield Work(partial(index.sign, [(id_, update.merged(found))]))
-        refused = _refused(outcome, index.name, id_)
-        if refused is not None:
-            return refused, False
-        if not own_guard:
-            kept |= {"if_seq_no": found.guard.seq_no, "if_primary_term": found.guard.primary_term}
-        body = write_value(update.signed(found, outcome))
-        return (yield from _sent(replace(request, parameters=kept, body=body)))
-
     def unsigned(self, operation: Operation, request: RestRequest) -> Steps[None]:
         """Warn that a request writes documents that can't be signed; it is sent unchanged."""
-        body = read_object(request.body)
+        body = read_object(with_body(request).body)
         if body is None:
             return
         name = operation.target
@@ -203,7 +178,45 @@ class SignedWrites:
             )
 
 
-def _update_by_script(update: UpdateRequest, request: RestRequest) -> Steps[RestResponse]:
+def _update_once(
+    update: UpdateRequest, found: VersionedDocument | None, request: RestRequest, *, own_guard: bool
+) -> Steps[tuple[RestResponse, bool]]:
+    """Return the response, and whether the document has to be merged again.
+
+    Args:
+        found: the stored document, None if it is missing.
+    """
+    index, id_ = update.index, update.id
+    kept = {name: value for name, value in request.parameters.items() if name != "retry_on_conflict"}
+    if found is None:
+        document = update.inserted()
+        if document is None:
+            answer = yield from send(replace(request, body=write_value(update.body)))
+            # Another writer stored the document meanwhile, and its fingerprint is to be renewed.
+            return answer, not answer.failed
+        (outcome,) = yield Work(partial(inserted, index, [(id_, document)]))
+        refused = _refused(outcome, index.name, id_)
+        if refused is not None:
+            return refused, False
+        check_document(outcome, index.name, id_)
+        for name in ("_source", "_source_includes", "_source_excludes", "lang"):
+            kept.pop(name, None)
+        path = path_of(index.name, "_create", id_)
+        made = replace(request, path=path, parameters=kept, body=source_of(outcome))
+        return (yield from _sent(made))
+    (outcome,) = yield Work(partial(index.sign, [(id_, update.merged(found))]))
+    refused = _refused(outcome, index.name, id_)
+    if refused is not None:
+        return refused, False
+    if not own_guard:
+        kept |= {"if_seq_no": found.guard.seq_no, "if_primary_term": found.guard.primary_term}
+    body = write_value(update.signed(found, outcome))
+    return (yield from _sent(replace(request, parameters=kept, body=body)))
+
+
+def _update_by_script(
+    indices: KnownIndices, update: UpdateRequest, request: RestRequest
+) -> Steps[RestResponse]:
     """Send an update by a script, and renew the fingerprint of the updated document."""
     with log_unrenewed([(update.index.name, update.id)]):
         answer = yield from send(replace(request, body=write_value(update.body)))
@@ -211,7 +224,7 @@ def _update_by_script(update: UpdateRequest, request: RestRequest) -> Steps[Rest
         return answer
     routing = request.parameters.get("routing")
     documents = [(update.id, None if routing is None else str(routing))]
-    renewed = yield from sign_again(update.index, documents, request)
+    renewed = yield from sign_again(indices, update.index, documents, request)
     return replace(answer, body=with_version(answer.body, renewed[0])) if renewed[0] else answer
 
 

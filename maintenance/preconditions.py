@@ -324,6 +324,11 @@ def field_obstacles(
             yield f"no document has a field [{text}], which only searches know: name [{found[0]}] instead"
     if mappings.get("disable_objects") is True:
         yield f"[{field}] is an object, and its mapping allows none (disable_objects): index into another one"
+    if mappings.get("subobjects") is False and dynamic_of(mappings, field) == "strict":
+        yield (
+            f"[{field}] is an object, and a strict mapping without subobjects refuses those: let it ignore "
+            f'unknown fields instead: PUT /{index}/_mapping {{"dynamic": false}}'
+        )
     node: Any = mappings
     for place, name in enumerate(way := split_path(field)):
         node = (node.get("properties") or {}).get(name) or {}

@@ -32,6 +32,7 @@ class BulkItem:
         script: whether a script updates the document, so that its fingerprint is renewed afterwards.
         admitted: the document that a gate decides about.
         unread: whether only the engine may be able to read the document.
+        stale: why an update is sent without the fingerprint of its text; "" if it has that, or needs none.
     """
 
     verb: str
@@ -47,6 +48,7 @@ class BulkItem:
     script: bool = False
     admitted: Document | None = None
     unread: bool = False
+    stale: str = ""
 
     @property
     def signer(self) -> SignedIndex:

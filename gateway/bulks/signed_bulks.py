@@ -6,10 +6,9 @@ from functools import partial
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
-from shinglefold.errors import PermissionDenied
 from shinglefold.gateway.bulks.items import BulkItem, BulkSegment, read_items
 from shinglefold.gateway.gates import Admit, admit, admitted, refresh, unkept
-from shinglefold.gateway.indices import KnownIndices, check_document
+from shinglefold.gateway.indices import KnownIndices
 from shinglefold.gateway.rest import (
     Operation,
     RestRequest,
@@ -32,7 +31,9 @@ from shinglefold.gateway.updates import (
     ROUNDS,
     WRITTEN,
     UpdateRequest,
+    check_document,
     log_unrenewed,
+    read_documents,
     sign_again,
     sign_if_switched,
     with_version,
@@ -72,10 +73,7 @@ class SignedBulks:
         yield from self._sign(items, request.parameters)
         if not any(item.answer or item.update or item.gate or item.script for item in items):
             answer = yield from send(replace(request, body=_body(items)))
-            if not answer.refused and takes_all(request):
-                items_of(answer, len(items))
-            _warn_unread(items, request, answer)
-            return (yield from self._follow_aliases(items, request, answer))
+            return (yield from self._finish(items, request, answer))
         # An answer can't be put together of filtered ones.
         whole = {name: value for name, value in request.parameters.items() if name != "filter_path"}
         return (yield from self._send_segments(replace(request, parameters=whole), items))
@@ -111,7 +109,7 @@ class SignedBulks:
                 answers.append((yield from deliver(request, segment.items, begun=bool(answers))))
                 if answers[0].failed:
                     return answers[0]
-        yield from _sign_again(request, list(filter(_ran_script, items)))
+        yield from self._sign_again(request, list(filter(_ran_script, items)))
         bodies = [answer.body for answer in answers if not answer.failed]
         body = {
             **bodies[0],
@@ -120,35 +118,44 @@ class SignedBulks:
             "items": [item.answer for item in items],
         }
         joined = replace(answers[0], status=200, body=body)
-        _warn_unread(items, request, joined)
-        return (yield from self._follow_aliases(items, request, joined))
+        return (yield from self._finish(items, request, joined))
 
-    def _follow_aliases(
+    def _finish(
         self, items: Sequence[BulkItem], request: RestRequest, answer: RestResponse
     ) -> Steps[RestResponse]:
-        """Return an answer after documents were signed again whose alias was switched meanwhile."""
-        if answer.failed or "filter_path" in request.parameters:
+        """Return an answer after documents were signed again whose alias was switched meanwhile.
+
+        Warn of documents that only the engine could read.
+
+        Raises:
+            EngineUnavailable: something else answers than the engine.
+        """
+        if answer.refused or (answer.failed and not takes_all(request)):
             return answer
-        told = items_of(answer, len(items))
+        filtered = "filter_path" in request.parameters
+        told = [{} for _ in items] if filtered else items_of(answer, len(items))
         switched: dict[tuple[int, str], list[int]] = {}
         for place, (item, one) in enumerate(zip(items, told, strict=True)):
             index, stored_in = item.index, one.get("_index")
-            if index is None or item.gate is not None or stored_in in (None, index.name):
+            if index is None:
                 continue
-            if one.get("result") in WRITTEN and "_id" in one:
+            if item.unread and "error" not in one:
+                warn_unread(index)
+            if item.stale and "error" not in one:
+                warn_stale(item.name, item.id, item.stale)
+            signed = item.gate is None and one.get("result") in WRITTEN and "_id" in one
+            if signed and stored_in not in (None, index.name):
                 switched.setdefault((id(index), stored_in), []).append(place)
         for (_, stored_in), places in switched.items():
             index = items[places[0]].signer
             documents = [(told[place]["_id"], items[place].route) for place in places]
             renewed = yield from sign_if_switched(self._indices, index, stored_in, documents, request)
-            for place, one in zip(places, renewed, strict=True):
-                told[place] = with_version(told[place], one)
-        if not switched:
-            return answer
-        made = [{item.verb: one} for item, one in zip(items, told, strict=True)]
-        return (
-            answer if made == answer.body["items"] else replace(answer, body={**answer.body, "items": made})
-        )
+            if any(renewed):
+                for place, one in zip(places, renewed, strict=True):
+                    told[place] = with_version(told[place], one)
+                made = [{item.verb: one} for item, one in zip(items, told, strict=True)]
+                answer = replace(answer, body={**answer.body, "items": made})
+        return answer
 
     def prepare(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
         """Sign the documents of ``index`` and ``create``, and find the updates that need stored ones."""
@@ -208,6 +215,16 @@ class SignedBulks:
                 warn_stale(item.name, item.id, "it is stored, and can't be found")
         return first or nothing
 
+    def _sign_again(self, request: RestRequest, items: Sequence[BulkItem]) -> Steps[None]:
+        """Renew the fingerprints of documents that scripts have updated."""
+        for group in _grouped(items, lambda item: id(item.index)):
+            # Several scripts may update one document.
+            last = {(str(item.id), item.route): item for item in group}
+            renewed = yield from sign_again(self._indices, group[0].signer, list(last), request)
+            for item, answer in zip(last.values(), renewed, strict=True):
+                assert item.answer is not None
+                item.answer = {item.verb: with_version(item.answer[item.verb], answer)}
+
     def _admit(self, request: RestRequest, items: Sequence[BulkItem], *, begun: bool) -> Steps[RestResponse]:
         """Let a gate decide about documents, and store the answer to each; see ``_send``."""
         waiting = [item for item in items if item.admitted is not None]
@@ -226,7 +243,7 @@ class SignedBulks:
 
     def _send_once(self, request: RestRequest, items: Sequence[BulkItem]) -> Steps[RestResponse]:
         """Merge updates, send actions, and store the answer to each."""
-        yield from self._merge([item for item in items if item.update is not None])
+        yield from self._merge([item for item in items if item.update is not None], request.headers)
         sent = [item for item in items if item.answer is None]
         if not sent:
             return RestResponse(200, {"took": 0, "items": []})
@@ -241,26 +258,24 @@ class SignedBulks:
             item.answer = {item.verb: found}
         return answer
 
-    def _merge(self, items: Sequence[BulkItem]) -> Steps[None]:
+    def _merge(self, items: Sequence[BulkItem], headers: Mapping[str, str]) -> Steps[None]:
         """Read the documents to update, and sign the merged ones."""
         for group in _grouped(items, lambda item: item.name):
-            ids, routings = [str(item.id) for item in group], [item.route for item in group]
+            documents = [(str(item.id), item.route) for item in group]
+            index, found = yield from read_documents(self._indices, group[0].signer, documents, headers)
             for item in group:
-                item.answer = None
-            try:
-                found = yield from group[0].signer.read(ids, routings)
-            except PermissionDenied:
-                for item in group:
-                    assert item.update is not None
-                    warn_stale(item.name, item.id, "the user may not read it")
-                    item.lines, item.update = [item.lines[0], write_value(item.update.body)], None
-                continue
+                assert item.update is not None
+                item.answer, item.index, item.update = None, index, replace(item.update, index=index)
             yield from self._merge_found(list(zip(group, found, strict=True)))
 
-    def _merge_found(self, pairs: Sequence[tuple[BulkItem, VersionedDocument | None]]) -> Steps[None]:
+    def _merge_found(self, pairs: Sequence[tuple[BulkItem, VersionedDocument | str | None]]) -> Steps[None]:
         chosen: list[tuple[BulkItem, VersionedDocument | None, Any]] = []
         for item, found in pairs:
             assert item.update is not None
+            if isinstance(found, str):
+                item.lines = [item.lines[0], write_value(item.update.body)]
+                item.update, item.stale = None, found
+                continue
             document = item.update.inserted() if found is None else item.update.merged(found)
             item.missing = document is None
             if document is not None:
@@ -311,17 +326,6 @@ def _prepare(items: Sequence[BulkItem]) -> None:
             item.lines = [item.lines[0], write_value(update.body)]
 
 
-def _sign_again(request: RestRequest, items: Sequence[BulkItem]) -> Steps[None]:
-    """Renew the fingerprints of documents that scripts have updated."""
-    for group in _grouped(items, lambda item: id(item.index)):
-        # Several scripts may update one document.
-        last = {(str(item.id), item.route): item for item in group}
-        renewed = yield from sign_again(group[0].signer, list(last), request)
-        for item, answer in zip(last.values(), renewed, strict=True):
-            assert item.answer is not None
-            item.answer = {item.verb: with_version(item.answer[item.verb], answer)}
-
-
 def _grouped(items: Sequence[BulkItem], key: Callable[[BulkItem], object]) -> list[list[BulkItem]]:
     """Return the items of each key, in the order of their first ones."""
     groups: dict[object, list[BulkItem]] = {}
@@ -343,17 +347,6 @@ def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
         item.unread = True
         return None
     return found if isinstance(found, Mapping) else None
-
-
-def _warn_unread(items: Sequence[BulkItem], request: RestRequest, answer: RestResponse) -> None:
-    """Warn of documents that only the engine could read."""
-    if answer.failed:
-        return
-    filtered = "filter_path" in request.parameters
-    found = [{}] * len(items) if filtered else items_of(answer, len(items))
-    for item, told in zip(items, found, strict=True):
-        if item.unread and item.index is not None and "error" not in told:
-            warn_unread(item.index)
 
 
 def _broken(item: BulkItem, error: Exception) -> JSON:

@@ -175,6 +175,8 @@ class Interception:
         finally:
             CALLER.reset(token)
         if found is None:
+            if denied := _last_reply(403, caller):
+                return denied
             raise ConfigError(
                 f"index {name!r} was not set up, or does not exist: run `shinglefold setup {name}`"
             )
@@ -428,8 +430,12 @@ def _engines_own(error: ShinglefoldError, caller: HttpCaller) -> Answer | None:
     for cause in causes(error):
         if isinstance(cause, UpstreamFailure):
             return refusal(cause.status, str(cause))
-        if status := refused_status(cause):
-            for reply in reversed(caller.replies):
-                if reply.status == status:
-                    return Answer(status, reply.content, _whole(reply))
+        if (status := refused_status(cause)) and (own := _last_reply(status, caller)):
+            return own
     return None
+
+
+def _last_reply(status: int, caller: HttpCaller) -> Answer | None:
+    """Return the last answer of the engine with a status; None without one."""
+    found = next((reply for reply in reversed(caller.replies) if reply.status == status), None)
+    return found and Answer(status, found.content, _whole(found))

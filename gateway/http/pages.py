@@ -11,7 +11,7 @@ from shinglefold.api.folded_index import FoldedIndex
 from shinglefold.api.opening import read_recipe
 from shinglefold.contracts.engine import Engine
 from shinglefold.errors import complete_commands, suggest
-from shinglefold.gateway.access import AccessToken
+from shinglefold.gateway.access import AccessToken, credentials
 from shinglefold.gateway.http.admin import PREFIX
 from shinglefold.gateway.http.caller_engine import CALLER
 from shinglefold.gateway.http.interception import GatewayParts, Interception
@@ -22,7 +22,6 @@ from shinglefold.gateway.http.messages import (
     Sender,
     caller_headers,
 )
-from shinglefold.gateway.indices import credentials
 from shinglefold.gateway.pages.application import pages_of_all
 from shinglefold.gateway.pages.shared import Recent, Shared
 from shinglefold.model.recipe import has_recipe

@@ -39,7 +39,7 @@ _log = logging.getLogger("shinglefold.grouping.gate")
 _GATHER = 0.002
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class WaitingCaller:
     """A caller, its documents and their verdicts.
 

@@ -1,8 +1,12 @@
 """Bulks are read as engines read them: ids of any kind, empty lines, and what they refuse."""
 
+import warnings
+from contextlib import nullcontext
+
 import pytest
 from support.interceptor import Script, intercept, with_note
 
+from shinglefold.errors import EngineUnavailable
 from shinglefold.gateway.bulks.items import read_items
 from shinglefold.gateway.rest import Operation, RestRequest, RestResponse, Send
 from shinglefold.rerank.engine_calls import Call
@@ -69,6 +73,36 @@ def test_a_document_that_only_the_engine_can_read_is_told(site):
     for path, body in (("/site/_doc/1", text), ("/site/_bulk", b'{"index": {}}\n' + text + b"\n")):
         with pytest.warns(UserWarning, match="not JSON: if the engine takes it, it has no fingerprint"):
             intercept(site, stores, path, body)
+
+
+#: Parameters of a bulk, its status and answer, and what is said of a document that only the engine can read.
+ANSWERS = {
+    "whole": ({}, 200, {"items": [{"index": {}}]}, "told"),
+    "whole, with an error": ({}, 200, {"items": [{"index": {"error": {}}}]}, ""),
+    "filtered": ({"filter_path": "took"}, 200, {"took": 1}, "told"),
+    "YAML": ({"format": "yaml"}, 200, "---\n", ""),
+    "filtered YAML": ({"format": "yaml", "filter_path": "took"}, 200, "---\n", ""),
+    "JSON instead of YAML": ({"format": "yaml"}, 200, {"items": [{"index": {}}]}, "told"),
+    "refused": ({}, 400, {"error": {}}, ""),
+    "of another server": ({}, 200, {"took": 1}, "raised"),
+    "a page": ({}, 200, "<html>", "raised"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_answer_to_a_bulk_is_read_where_it_can_be(site, name):
+    parameters, status, body, said = ANSWERS[name]
+
+    def answer(request):
+        return RestResponse(status, body) if isinstance(request, Send) else Script(site)(request)
+
+    bulk = b'{"index": {}}\n{"title": "a" /* a comment, which engines take */}\n'
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(EngineUnavailable) if said == "raised" else nullcontext():
+            assert intercept(site, answer, "/site/_bulk", bulk, **parameters).body == body
+    told = ["not JSON" in str(one.message) for one in caught if "numbers groups" not in str(one.message)]
+    assert told == [True] * (said == "told")
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

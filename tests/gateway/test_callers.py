@@ -10,7 +10,7 @@ from support.interceptor import Script, with_note
 from shinglefold.api.index_options import IndexOptions
 from shinglefold.errors import EngineUnavailable, PermissionDenied
 from shinglefold.gateway import Interceptor
-from shinglefold.gateway.indices import credentials
+from shinglefold.gateway.access import credentials
 from shinglefold.gateway.rest import RestRequest, RestResponse, Send, path_of
 from shinglefold.rerank import FoldedSearch
 from shinglefold.rerank.engine_calls import Call
@@ -127,6 +127,31 @@ def test_an_index_behind_an_alias_that_cannot_be_read_fails_no_write(site, error
     messages = [one for one in of_documents(caught) if "site-2" in one]
     assert len(messages) == bool(told)
     assert re.search(told, "".join(messages))
+
+
+def test_each_caller_that_may_not_read_mappings_is_logged_once_for_each_name(site, caplog):
+    class Denied(Script):
+        def __call__(self, request):
+            if isinstance(request, Call) and request.method == "all_mappings":
+                raise PermissionDenied("no")
+            return super().__call__(request)
+
+    interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
+    template = b'{"source": {"query": {"match_all": {}}}}'
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for caller in (*CALLERS, *CALLERS):
+            for path, body in (
+                ("/site/_search", b"{}"),
+                ("/site/_msearch", b"{}\n{}\n"),
+                ("/other/_search/template", template),
+                ("/other/_msearch/template", b"{}\n" + template + b"\n"),
+            ):
+                assert ask(interceptor, Denied(site), caller, path, body) is None
+    told = [one.getMessage() for one in caplog.records]
+    assert [[name in one for one in told].count(True) for name in ("'site'", "'other'")] == [2, 2]
+    assert len(told) == 4
+    assert all("Let the user read mappings" in one for one in told)
 
 
 def of_documents(caught):

@@ -97,6 +97,13 @@ def test_names_that_only_searches_know_are_no_text_fields():
     ]
 
 
+def test_a_strict_mapping_without_subobjects_is_told_with_a_remedy():
+    for more in ({}, {"dynamic": "false"}, {"dynamic": "strict", "subobjects": True}):
+        assert not list(field_obstacles("shop", {"subobjects": False, **more}, "_dedup"))
+    (told,) = field_obstacles("shop", {"subobjects": False, "dynamic": "strict"}, "_dedup")
+    assert told.endswith('PUT /shop/_mapping {"dynamic": false}')
+
+
 def test_a_text_field_as_parent_is_foreign(scheme):
     found = {"properties": {"meta": {"type": "text"}}}
     (told,) = field_obstacles("shop", found, "meta.print")

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gzip
 import json
+import re
 import subprocess
 import threading
 from functools import partial
@@ -200,6 +201,44 @@ def test_a_search_in_the_address_is_folded(kit, gateway):
         assert pages[0] == pages[1]
         assert ("dedup" in pages[0]) is (body["ext"]["dedup"] is not False)
     assert send(f"{path}?{given}", "POST", FOLDED)[0] == 400
+
+
+#: Requests whose body may be in the address, too: its lines.
+IN_THE_ADDRESS: dict[str, tuple[Any, ...]] = {
+    "_search": (FOLDED,),
+    "_search/template": ({"source": FOLDED},),
+    "_msearch": ({}, FOLDED, {}, BRIDGE, {}, {**FOLDED, "size": 1}),
+    "_msearch/template": ({}, {"source": FOLDED}, {}, {"source": BRIDGE}),
+}
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("end", IN_THE_ADDRESS)
+def test_a_body_in_the_address_is_read_as_any_other(kit, gateway, end):
+    own, several = IN_THE_ADDRESS[end], end.startswith("_msearch")
+    body = b"".join(json.dumps(one).encode() + b"\n" for one in own)
+    path, kind = f"/{kit.names.read}/{end}", f"application/{'x-ndjson' if several else 'json'}"
+    given = urlencode({"source": body.decode(), "source_content_type": kind})
+    bare = b"".join(json.dumps({}).encode() + b"\n" for _ in own)
+    if "template" in end and b"no handler" in send(f"{kit.server.url}{path}", "POST", bare)[2]:
+        pytest.skip("this server has no templates")
+    for wish, outcome in ((None, "folded"), ("false", None)):
+        sent = {} if wish is None else {"x_shinglefold_fold": wish}
+        answers = [
+            send(f"{gateway.url}{path}?{given}", **sent),
+            send(f"{gateway.url}{path}", "POST", body, content_type=kind, **sent),
+        ]
+        assert [(*one[:1], one[1].get("x-shinglefold")) for one in answers] == [(200, outcome)] * 2
+        pages = [json.loads(re.sub(rb'"took":\d+', b'"took":0', text)) for _, _, text in answers]
+        assert pages[0] == pages[1]
+    # Engines refuse both, and what names no type.
+    for more, method, sent_body in (
+        (given, "POST", body),
+        (urlencode({"source": body.decode()}), "GET", None),
+    ):
+        told = [send(f"{url}{path}?{more}", method, sent_body) for url in (gateway.url, kit.server.url)]
+        assert told[0][0] == told[1][0] >= 400
+        assert told[0][2] == told[1][2]
 
 
 def test_always_and_the_prefix_of_the_gateway(kit, tmp_path):

@@ -6,7 +6,10 @@ from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
+from support.clients import a_client
 from support.maintenance import pages
+
+import shinglefold
 
 ANALYSIS = {"analyzer": {"mine": {"tokenizer": "standard", "filter": ["lowercase"]}}}
 TITLE = {"type": "text", "analyzer": "mine", "fields": {"raw": {"type": "keyword"}}}
@@ -135,3 +138,28 @@ def test_an_index_without_objects_is_set_up_filled_and_folded(run, engine, serve
     assert run("index", "pages.jsonl", "--index", name, "--workers", "1")[0] == 0
     assert run("doctor", name)[0] == 0
     assert run("search", "Страница", "--index", name, "--mode", "native")[0] == 0
+
+
+def test_a_strict_index_without_objects_is_refused_until_it_ignores_what_it_does_not_know(
+    run, engine, server, name
+):
+    """Such a mapping refuses each document with an object, and the fingerprint is one."""
+    fields = {"title": {"type": "text"}, "body": {"type": "text"}}
+    made = {"subobjects": False, "dynamic": "strict", "properties": fields}
+    try:
+        server.ask("PUT", f"/{name}", {"mappings": made})
+    except HTTPError as error:
+        pytest.skip(f"this server maps all objects ({error.code})")
+    code, out, err = run("setup", name)
+    assert code == 3
+    assert f'PUT /{name}/_mapping {{"dynamic": false}}' in out + err
+    server.ask("PUT", f"/{name}/_mapping", {"dynamic": False})
+    assert run("setup", name)[0] == 0
+    client = a_client(engine.info()["distribution"], server.url, awaited=False)
+    folded = shinglefold.fold(client)
+    for id_ in ("1", "2"):
+        folded.index(index=name, id=id_, body={"title": "Bridge", "body": "A bridge over the river."})
+    folded.update(index=name, id="2", body={"doc": {"title": "Bridges"}}, refresh=True)
+    page = folded.search(index=name, body={"query": {"match_all": {}}, "ext": {"dedup": {}}})
+    assert (page["dedup"]["folded"], page["dedup"]["unsigned"]) == (1, 0)
+    client.close()

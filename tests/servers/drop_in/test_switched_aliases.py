@@ -1,5 +1,7 @@
 """An alias is switched to another index while a folded client still has the recipe of the first one."""
 
+import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -127,6 +129,115 @@ def test_updates_merge_the_document_of_the_index_that_is_written_to_now(kit, ser
             assert hit["_source"][FIELD] == expected[FIELD]
     versions = {hit["_id"]: hit["_version"] for hit in found}
     assert {one["_id"]: one["_version"] for one in answers}.items() <= versions.items()
+
+
+SCRIPT = {"script": {"source": "ctx._source.title = params.t", "lang": "painless", "params": {"t": OTHER}}}
+#: Updates of a document that both indices have, and of a new one.
+UPDATES_OF_TEXTS: dict[str, list[Any]] = {
+    **{name: UPDATES[name] for name in ("an update", "an upsert of what is there")},
+    "an upsert of a new one": [{"update": {"_id": "9"}}, {"doc": {"title": OTHER}, "doc_as_upsert": True}],
+    "a script": [UPDATE, SCRIPT],
+    "a bulk": [UPDATE, {"doc": {"title": OTHER}}, {"update": {"_id": "3"}}, {"doc": {"title": OTHER}}],
+    "a bulk with a script": [UPDATE, SCRIPT, {"update": {"_id": "3"}}, {"doc": {"title": OTHER}}],
+}
+
+
+@pytest.fixture
+def widened(kit, server, new_index):
+    """A function that makes an alias, updates by it, and adds a second index to it; it returns the names.
+
+    A new index that stores the writes, or that has a recipe, is so by request.
+    """
+
+    def widen(*, writes: bool = True, recipe: bool = True) -> tuple[str, str]:
+        old, new = new_index(MAPPINGS), new_index(MAPPINGS)
+        alias = f"{new}-alias"
+        for index in (old, new) if recipe else (old,):
+            shinglefold.setup(server.url, index, text=["title", "body"], languages=[])
+        for index, body in ((old, TEXT), (new, OTHER)):
+            for id_ in ("0", "3"):
+                kit.client.index(index=index, id=id_, body={"title": TEXT, "body": body})
+        kit.plain.indices.put_alias(index=old, name=alias)
+        kit.client.update(index=alias, id="0", body={"doc": {"title": f"{TEXT} {OTHER}"}})
+        add = {"index": new, "alias": alias, **({"is_write_index": True} if writes else {})}
+        kit.plain.indices.update_aliases(body={"actions": [{"add": add}]})
+        return alias, new
+
+    return widen
+
+
+@pytest.mark.parametrize("name", UPDATES_OF_TEXTS)
+def test_updates_go_on_when_an_alias_gains_the_index_that_is_written_to(kit, server, widened, name):
+    """Engines read no document by an alias of several indices."""
+    alias, new = widened()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            answers = write(kit, alias, UPDATES_OF_TEXTS[name])
+        except kit.errors.any as error:
+            if "painless" in str(error):
+                pytest.skip(f"no scripts: {error}")
+            raise
+    if "error" in answers[0] and "script" in name:
+        pytest.skip(f"no scripts: {answers[0]}")
+    assert {one["_index"] for one in answers} == {new}
+    assert {one["result"] for one in answers} <= {"created", "updated"}
+    kit.engine.refresh(new)
+    found = kit.plain.search(index=new, body={"version": True})["hits"]["hits"]
+    written = {one["_id"] for one in answers}
+    with shinglefold.open(server.url, new) as site:
+        for hit in found:
+            (expected,) = site.sign([without_fingerprint(hit["_source"], FIELD)])
+            assert hit["_source"][FIELD] == expected[FIELD]
+            assert (hit["_source"]["title"] == OTHER) is (hit["_id"] in written)
+    versions = {hit["_id"]: hit["_version"] for hit in found}
+    assert {one["_id"]: one["_version"] for one in answers}.items() <= versions.items()
+
+
+@pytest.mark.parametrize("name", ["an update", "an upsert of a new one", "a bulk"])
+def test_an_update_goes_on_when_an_alias_gains_an_index_without_a_recipe(kit, widened, name):
+    alias, new = widened(recipe=False)
+    with pytest.warns(UserWarning, match=f"{alias}' was switched to '{new}', which has no recipe"):
+        answers = write(kit, alias, UPDATES_OF_TEXTS[name])
+    for one in answers:
+        assert one["_index"] == new
+        assert FIELD not in kit.plain.get(index=new, id=one["_id"])["_source"]
+
+
+@pytest.mark.parametrize("name", ["an update", "an upsert of a new one", "a bulk"])
+def test_an_alias_without_a_write_index_is_refused_as_by_the_engine(kit, widened, name):
+    alias, _ = widened(writes=False)
+
+    def answer(client: Any) -> Any:
+        try:
+            return write(SimpleNamespace(client=client, lines=kit.lines), alias, UPDATES_OF_TEXTS[name])
+        except kit.errors.any as error:
+            return str(error)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        refused = answer(kit.client)
+    assert refused == answer(kit.plain)
+    assert "no write index is defined" in str(refused)
+
+
+def test_only_the_update_without_a_routing_is_refused(kit, server, new_index):
+    """The engine reads none of the documents of a bulk if one lacks its routing."""
+    index = new_index({**MAPPINGS, "_routing": {"required": True}})
+    shinglefold.setup(server.url, index, text=["title", "body"], languages=[])
+    for id_ in ("0", "1"):
+        kit.client.index(index=index, id=id_, body=DOCUMENT, routing="r")
+    changed = {"doc": {"title": TEXT}}
+    lines = [{"update": {"_id": "0"}}, changed, {"update": {"_id": "1", "routing": "r"}}, changed]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        refused, done = write(kit, index, lines)
+        with pytest.raises(kit.errors.any, match="routing"):
+            kit.client.update(index=index, id="0", body=changed)
+    assert (refused["status"], done["result"]) == (400, "updated")
+    with shinglefold.open(server.url, index) as site:
+        (expected,) = site.sign([{**DOCUMENT, "title": TEXT}])
+    assert kit.plain.get(index=index, id="1", routing="r")["_source"][FIELD] == expected[FIELD]
 
 
 @pytest.mark.parametrize("name", ["a document", "an update", "an upsert", "a bulk", "a bulk with an update"])

@@ -95,6 +95,15 @@ def test_refusals_are_the_servers_own(gateway, secured, site, users):
         assert status in (401, 403)
 
 
+def test_an_index_whose_recipe_a_user_may_not_read_is_not_said_to_have_none(gateway, site, users):
+    sign = f"{gateway.url}/_shinglefold/sign?index={INDEX}"
+    documents = {"documents": [{"title": "Bridge"}]}
+    assert ask(sign, users["chief"], documents)[0] == 200
+    status, answer = ask(sign, users["reader"], documents)
+    assert status == 403
+    assert "indices:admin/mappings/get" in json.dumps(answer)
+
+
 @pytest.fixture
 def partial_patterns(secured):
     """A server that answers a pattern with those of its indices that a user may see."""

@@ -2,12 +2,14 @@
 
 import asyncio
 import warnings
+from contextlib import suppress
 
 import pytest
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import AuthorizationException
+from support.maintenance import PROPERTIES
 
-from shinglefold import fold
+from shinglefold import fold, setup
 from shinglefold.engines.opensearch import AsyncOpenSearchEngine
 from shinglefold.errors import PermissionDenied
 from shinglefold.rerank import AsyncFoldedSearch, FoldedSearch, FoldOptions
@@ -62,6 +64,38 @@ def test_a_folded_client_needs_no_other_right_to_search(secured, site, users):
     assert "can't be read" in page["dedup"]["mode_reason"]
     with pytest.warns(UserWarning, match="may not be read"), pytest.raises(AuthorizationException):
         fold(client).index(index=INDEX, body={"title": "x"})
+
+
+@pytest.fixture
+def folding(connection, users, site) -> str:
+    """An index that was set up to fold every search, which only its mappings say."""
+    name = "public-folding"
+    if not site.engine.index_exists(name):
+        setup(connection(users["chief"]), name, text=["title", "body"], fold=True, properties=PROPERTIES)
+    return name
+
+
+def test_a_search_that_is_not_folded_without_the_recipe_is_logged_once(secured, folding, users, caplog):
+    made = secured.certificates
+
+    def client_of(name: str) -> OpenSearch:
+        user = users[name]
+        return OpenSearch(secured.url, http_auth=(user.name, user.password), ca_certs=str(made.authority))
+
+    assert fold(client_of("chief")).search(index=folding, body={})["dedup"]["mode"] == "window"
+    assert not caplog.records
+    for always in (False, True):
+        client = fold(client_of("reader"), always=always)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for _ in range(2):
+                assert "dedup" not in client.search(index=folding, body={})
+                with suppress(AuthorizationException):
+                    client.msearch(body=[{"index": folding}, {}])
+        (told,) = [one.getMessage() for one in caplog.records if one.name == "shinglefold.gateway"]
+        assert f"may not read the mappings of '{folding}'" in told
+        assert "indices:admin/mappings/get" in told
+        caplog.clear()
 
 
 def test_several_searches_at_once(site, folded):
