@@ -11,7 +11,7 @@ import numpy as np
 
 from shinglefold.canon.canonicalizer import Canonicalizer
 from shinglefold.canon.facts import Numbers, single_numbers
-from shinglefold.canon.written_numbers import COMPARING, LETTER, SCALES, SQUARES, plain_text
+from shinglefold.canon.written_numbers import CODES, COMPARING, LETTER, SCALES, SQUARES, plain_text
 from shinglefold.ingest import Fingerprinter
 from shinglefold.model.values import Int64s, TokenBatch, Uint64s
 from shinglefold.registry import language_class
@@ -33,8 +33,11 @@ _NUMERAL = re.compile(
     rf"[{_NUMERALS}](?:(?<=[{_ROMAN}])[{_ROMAN}]|(?<=[{_HAN}])[{_HAN}]|(?<![{_ROMAN}{_HAN}]))"
     rf"(?:[^{_NUMERALS}]{{0,3}}[{_NUMERALS}])*"
 )
-#: What is said of a number before it: the words that compare, and the one before these; and its unit.
-_SAID = re.compile(rf"\s\S++(?:\s+(?:{COMPARING}))*+\s*+[^\w\s]*+\s*+\w*+$", re.IGNORECASE)
+#: What is said of a number before it: the words that compare, the one before these, and a currency; and its
+#: unit.
+_SAID = re.compile(
+    rf"\s\S++(?:\s+(?:{COMPARING}))*+\s*+(?:(?:{'|'.join(CODES)}):?\s)?[^\w\s]*+\s*+\w*+$", re.IGNORECASE
+)
 _UNIT = re.compile(
     rf"(?:\W{{0,3}}(?:{'|'.join([*SCALES, *SQUARES])})\w*)*\W*\w*(?:\W*/\W*\w*|\W)?", re.IGNORECASE
 )
@@ -110,12 +113,15 @@ class ChunkText:
         said, unit = _SAID.search(self.text, start, begin), _UNIT.match(self.text, end, stop)
         return said.start() if said else start, unit.end() if unit else stop
 
-    def unattached(self, numerals: Iterable[_Place], other: "ChunkText") -> Iterator[_Place]:
-        """Yield where numbers are that another text has with neither what is before nor what is behind."""
-        for one in numerals:
-            (said, unit), begin, end = self._measured(*one), one[1], one[2]
-            if self.text[said:end] not in other.text and self.text[begin:unit] not in other.text:
-                yield one
+    def sides(self, one: _Place) -> tuple[str, str]:
+        """Return a number with what is said before it, and with its unit."""
+        said, unit = self._measured(*one)
+        return self.text[said : one[2]], self.text[one[1] : unit]
+
+    def unattached(self, numerals: Iterable[_Place], other: "ChunkText") -> list[_Place]:
+        """Return where numbers are that another text has with neither what is before nor what is behind."""
+        known = {side for one in other.numerals for side in other.sides(one)}
+        return [one for one in numerals if known.isdisjoint(self.sides(one))]
 
     def runs(self, numerals: Iterable[_Place]) -> list[str]:
         """Return the digits of numbers in their order, but for dates, which are written in several orders."""
@@ -278,7 +284,7 @@ def _tokens_of(names: str, canonicalizer: Canonicalizer) -> frozenset[int]:
 
 
 def _has_capital(word: str) -> bool:
-    return not word.islower() and any(map(str.isupper, word))
+    return any(map(str.isupper, word))
 
 
 class ComparedChunks:
@@ -386,8 +392,6 @@ class ComparedChunks:
         """Return whether a text has a number or a name that the one shown lacks."""
         if text.adds_numbers(other) or text.compares_otherwise(other):
             return True
-        if other.tokens.tobytes().startswith(text.tokens.tobytes()):
-            return False
         if text.negates(other) or other.negates(text):
             return True
         # A name with another ending has the same canonical token.
@@ -410,7 +414,7 @@ def _shingles(batch: TokenBatch, widths: Sequence[int]) -> Uint64s:
     for width in set(widths):
         own = np.repeat(np.array(widths) == width, counts)
         found = np.where(own, batch_shingles(batch.hashes, batch.offsets, width), found)
-    for place in np.flatnonzero((counts > 0) & (counts < np.array(widths, np.int64))).tolist():
+    for place in np.flatnonzero(counts < np.array(widths, np.int64)).tolist():
         begin, end = batch.offsets[place : place + 2]
         found[begin:end] = batch.hashes[begin:end].sum()
     return found

@@ -33,8 +33,8 @@ _HAN_FRACTION = re.compile(
 #: Discounts, 八折 are 8 of 10, and codes of currencies that stand before a number.
 _HAN_DIGITS = "〇一二三四五六七八九"
 _DISCOUNT = re.compile(f"[{_HAN_DIGITS[1:]}]{{1,2}}(?=折)")
-_CODES = {"USD": "$", "EUR": "€", "RUB": "₽", "UAH": "₴", "GBP": "£", "CNY": "¥", "RMB": "¥"}
-_CODE = re.compile(rf"\b({'|'.join(_CODES)}):? ?(?=\d)")
+CODES = {"USD": "$", "EUR": "€", "RUB": "₽", "UAH": "₴", "GBP": "£", "CNY": "¥", "RMB": "¥"}
+_CODE = re.compile(rf"\b({'|'.join(CODES)}):? ?(?=\d)")
 #: The mark before the diameter of a tyre.
 _TYRE = re.compile(r"(?<=/\d\d)[RrРр](?=\d\d(?!\d))")
 #: Signs between two units that are multiplied.
@@ -239,8 +239,8 @@ def in_digits(plain: str) -> str:
         signs = _TYRE.sub(" R", signs)
     if "折" in signs:
         signs = _DISCOUNT.sub(lambda match: "".join(str(_HAN_DIGITS.index(one)) for one in match[0]), signs)
-    if any(code in signs for code in _CODES):
-        signs = _CODE.sub(lambda match: _CODES[match[1]], signs)
+    if any(code in signs for code in CODES):
+        signs = _CODE.sub(lambda match: CODES[match[1]], signs)
     if "分之" in signs:
         signs = _HAN_FRACTION.sub(_han_fraction, signs)
     folded = signs.casefold()

@@ -48,11 +48,6 @@ PAIRS = {
     "another unit": (f"a ban of 5 days {text_of(9)}", f"a ban of 5 years {text_of(9)}", False),
     "another currency": (f"штраф 5 тыс. руб. {text_of(9)}", f"штраф 5 тыс. долл. {text_of(9)}", False),
     "another scale": (f"fined $5 million {text_of(9)}", f"fined $5 {text_of(9)}", False),
-    "another Chinese number": (
-        "罚款三千元，并责令其在三十天内改正" * 3,
-        "罚款五千元，并责令其在三十天内改正" * 3,
-        False,
-    ),
     "a date written otherwise": (f"law of 26.11.2026 {text_of(9)}", f"law of 26/11/2026 {text_of(9)}", True),
     "day and month exchanged": (f"law of 2026-01-05 {text_of(9)}", f"law of 2026-05-01 {text_of(9)}", False),
     "exchanged, with points": (f"law of 5.1.2026 {text_of(9)}", f"law of 01.05.2026 {text_of(9)}", False),
@@ -64,29 +59,26 @@ PAIRS = {
     "a date in another order": (f"law of 2026-01-05 {text_of(9)}", f"law of 5.1.2026 {text_of(9)}", True),
     "one of two dates": (f"2026-01-05, 2026-05-01 {text_of(9)}", f"5.1.2026 {text_of(9)}", True),
     "another release": (f"install 1.2.3 {text_of(9)}", f"install 1.3.2 {text_of(9)}", False),
-    "a ratio turned round": (f"mix it 3:1 {text_of(9)}", f"mix it 1:3 {text_of(9)}", False),
+    "a ratio turned round": (f"mix it 1.5/2.5 {text_of(9)}", f"mix it 2.5/1.5 {text_of(9)}", False),
     "days exchanged": (
         f"closed on 5 January, 2 March {text_of(9)}",
         f"closed on 2 January, 5 March {text_of(9)}",
         False,
     ),
-    "values exchanged": (f"A: 3, B: 5, C: 7 {text_of(9)}", f"A: 5, B: 3, C: 7 {text_of(9)}", False),
+    "values exchanged": (f"A: 3, B: 0 {text_of(9)}", f"A: 0, B: 03 {text_of(9)}", False),
+    "one value a part of the other": (f"A: 1, B: 15 {text_of(9)}", f"A: 15, B: 1 {text_of(9)}", False),
     "rows in another order": (f"Kyiv 5, Lviv 7 {text_of(9)}", f"Lviv 7, Kyiv 5 {text_of(9)}", True),
+    "in another order by units": (f"5 cups\n7 lids\n{text_of(9)}", f"7 lids\n5 cups\n{text_of(9)}", True),
     "a telephone written otherwise": (f"8 800 555 35 35 {text_of(9)}", f"8-800-555-35-35 {text_of(9)}", True),
     "a unit of two words": (f"54 кв. м {text_of(9)}", f"54 кв. см {text_of(9)}", False),
     "a part of a number": (f"1500 people {text_of(9)}", f"500 people {text_of(9)}", False),
     "an exponent": (f"x² {text_of(9)}", f"x³ {text_of(9)}", False),
-    "more and less": (f"more than 5 days {text_of(9)}", f"less than 5 days {text_of(9)}", False),
+    "more and less": (f"More than 5 days {text_of(9)}", f"Less than 5 days {text_of(9)}", False),
     "no more and no less": (f"no more than 5 days {text_of(9)}", f"no less than 5 days {text_of(9)}", False),
     "Russian more and less": (f"не более чем 5 дней, {LAW}", f"не менее чем 5 дней, {LAW}", False),
     "Ukrainian more and less": (f"більше ніж 5 днів {text_of(9)}", f"менше ніж 5 днів {text_of(9)}", False),
     "Chinese more and less": ("罚款超过5万元，并责令其改正" * 3, "罚款不到5万元，并责令其改正" * 3, False),
     "more and no more": (f"no more than 5 days {text_of(9)}", f"more than 5 days {text_of(9)}", False),
-    "more and no more in brackets": (
-        f"{text_of(9)} (no more than 5 days)",
-        f"{text_of(9)} (more than 5 days)",
-        False,
-    ),
     "Russian more and no more": (f"срок не более чем 5 дней, {LAW}", f"срок более чем 5 дней, {LAW}", False),
     "more before the first word": (f"{text_of(9)} more than 5 days", f"5 days {text_of(9)}", False),
     "a part of a number at the edge": (f"{text_of(9)} 15 days", f"5 days {text_of(9)}", False),
@@ -98,15 +90,15 @@ PAIRS = {
         f"speed 60 km / min {text_of(9)}",
         False,
     ),
-    "another unit behind a scale": (f"5 тыс. кв. км {text_of(9)}", f"5 тыс. кв. м {text_of(9)}", False),
+    "another unit behind a scale": (f"5 Тыс. кв. км {text_of(9)}", f"5 Тыс. кв. м {text_of(9)}", False),
     "another unit behind a Chinese scale": (
         f"{'员工每年享有带薪休假可以分段' * 3}罚款 5 亿 元，并责令其改正",
         f"{'员工每年享有带薪休假可以分段' * 3}罚款 5 亿 米，并责令其改正",
         False,
     ),
     "a number again": (
-        f"in 5 days {text_of(9)} in 7 days {text_of(8)}",
-        f"in 5 days {text_of(9)} in 5 days {text_of(8)}",
+        f"5 cups {text_of(9)} 7 spoons {text_of(8)}",
+        f"a 5 pots {text_of(9)} b 5 pans {text_of(8)}",
         True,
     ),
     "a unit of two numbers": (f"приём с 10 до 14 ч, {LAW}", f"приём с 10 ч до 14 ч, {LAW}", True),
@@ -118,7 +110,7 @@ PAIRS = {
     "another word beside a number": (f"a ban of 5 days {text_of(9)}", f"a stop of 5 days {text_of(9)}", True),
     "a number at the cut": (f"{text_of(9)} within 5 days", f"{text_of(9)} within 5", True),
     "other number with its unit": (f"128гб {text_of(7)}", f"256гб {text_of(7)}", False),
-    "a name that is a part of a word": (f"the Annual of {text_of(8)}", f"the Ann of {text_of(8)}", False),
+    "a name that is a part of a word": (f"JoAnn Annual {text_of(8)}", f"the Ann {text_of(8)}", False),
     "a window that overlaps by nine tenths": (text_of(1, 100), " ".join(text_of(1, 110).split()[10:]), True),
     "a window that overlaps by half": (text_of(1, 100), " ".join(text_of(1, 150).split()[50:]), False),
     "a part of it": (f"{text_of(2)} {LAW}", LAW, True),
@@ -131,7 +123,7 @@ PAIRS = {
     ),
     "a name with another ending": (
         f"Эту дрель продаёт фирма из города Москва с доставкой. {text_of(6)}",
-        f"Эту дрель продаёт фирма из города Москвы с доставкой. {text_of(6)}",
+        f"Эту дрель продаёт фирма из города Москвы с быстрой доставкой. {text_of(6)}",
         True,
     ),
     "Chinese": ("员工每年享有二十八天带薪休假" * 3, "員工每年享有二十八天帶薪休假" * 3, True),
@@ -344,7 +336,7 @@ def test_long_chunks_fold_by_their_shingles_as_documents_do(count, shown):
     letters = "abcdefghjk"
     words = ["".join(letters[int(digit)] for digit in f"{at:05}") for at in range(count)]
     moved = [word for at in range(count - 3, -1, -3) for word in words[at : at + 3]]
-    changed = [f"{word}lm" if at % 12 == 0 else word for at, word in enumerate(words)]
+    changed = [f"{word}lm" if at % 9 == 0 else word for at, word in enumerate(words)]
     texts = [" ".join(one) for one in (words, moved, changed)]
     given = [{"id": at, "text": text} for at, text in enumerate(texts)]
     assert [chunk["id"] for chunk in fold_chunks(given).chunks] == shown

@@ -143,6 +143,7 @@ def test_documents_signed_before_are_compared_as_before_until_the_backfill(tmp_p
     with shinglefold.open(tmp_path, "cards") as index:
         index.index(DOCUMENTS[2:])
         assert groups_of_page(index.search({**ALL, "sort": ["_doc"]})) == WANTED[()]
+        assert [len(group) for group in index.groups().groups] == [len(DOCUMENTS)]
         assert not index.doctor().healthy
         assert index.backfill().counts.updated == 2
         assert index.doctor().healthy

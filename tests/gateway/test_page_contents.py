@@ -50,6 +50,46 @@ def test_a_full_page_of_few_groups_has_a_next_one_until_all_hits_were_read(tmp_p
         assert found[1][0] == ["last"]
 
 
+def test_a_search_says_where_hits_were_and_what_members_have_in_common(tmp_path):
+    words = ["bridge", *(f"word{at}" for at in range(199))]
+    # Where twelve words of a near-copy are others.
+    changed = [(), (40, 140), (8,), *((at,) for at in range(150, 154))]
+    texts = []
+    for places in changed:
+        others = {at + more for at in places for more in range(12)}
+        texts.append(" ".join("other" if at in others else one for at, one in enumerate(words)))
+    shinglefold.setup(
+        tmp_path, "site", text=["body"], languages=["en"], properties={"host": {"type": "keyword"}}
+    )
+
+    def search(**given):
+        return search_json(Shared(site), PageParameters({"q": "bridge word1", **given}, OF_SEARCH))
+
+    with shinglefold.open(tmp_path, "site") as site:
+        site.index([{"_id": str(at), "body": text, "host": "a"} for at, text in enumerate([*texts, OTHER])])
+        assert [search(q="", scope=" host ,")[name] for name in ("size", "options", "answer")] == [
+            10,
+            {"scope": ["host"]},
+            None,
+        ]
+        shown = search(size="6")["answer"]["after"][0]
+        members = {one["document"]["id"]: one for one in shown["members"]}
+        found = [[one["words"] for one in member["passages"]] for member in members.values()]
+        # The two longest, the second only if it has ten words; of five members.
+        assert (shown["document"]["id"], found) == (
+            "0",
+            [[88, 48], [180], [150, 38], [151, 37], [152, 36], []],
+        )
+        assert [len(one["members"]) for one in search(size="1")["answer"]["after"]] == [5]
+        for least in ("0.4", ""):
+            (why, *_) = (one["why"] for one in search(min_resemblance=least)["answer"]["after"][0]["members"])
+            assert why["needed"] == (float(least) if least else site.scheme.decision.min_resemblance)
+            assert 0 < why["shared"] <= why["supershingles"]
+            assert 0 < why["standard_error"] < 0.2
+        second = search(**{"from": "1"})["answer"]
+        assert ([one["rank"] for one in second["before"]], second["after"][0]["place"]) == ([*range(2, 9)], 2)
+
+
 def test_a_text_of_spaces_is_a_missing_one(site):
     for texts in ({"text_a": COPY, "text_b": " \n"}, {"text_a": " ", "text_b": COPY}, {"text_b": COPY}):
         with pytest.raises(ConfigError, match="a text is missing"):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from support.gate.moved import moved_words, replaced_words
 from support.maintenance import put, stored
@@ -11,6 +12,7 @@ from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.field_values import Values
 from shinglefold.grouping.numbering import Numbering
 from shinglefold.grouping.regroup import RegroupOptions, regroup
+from shinglefold.grouping.regroup.text_verdicts import ALIKE, APART, UNKNOWN, VerdictLog
 from shinglefold.grouping.rules import Rules
 from shinglefold.grouping.similarity import similarity_model
 from shinglefold.ingest import index_documents
@@ -96,6 +98,14 @@ def test_regrouping_by_signature_splits_and_merges_groups(engine, pipeline, pair
     assert _together(engine) != alike
 
 
+def test_a_length_ratio_of_its_own_decides_in_regrouping(engine, pipeline, text):
+    whole = text("a")
+    _index(engine, pipeline, _given([whole, f"{whole} {text('b', words=30)}"]), None)
+    for ratio, together in ((0.95, False), (0.8, True)):
+        regroup(engine, "texts", RegroupOptions(verify="signature", min_length_ratio=ratio))
+        assert _together(engine) == together
+
+
 def test_gate_insert_and_regrouping_agree(engine, pipeline, pair):
     texts, alike = pair
     first, second = _given(texts)
@@ -162,6 +172,54 @@ def test_verdicts_of_texts_are_kept_beside_the_checkpoint(
     second = regroup(engine, "texts", options)
     assert (second.settled, second.counts.by_text, second.counts.by_signature) == (True, 1, 0)
     assert not list(tmp_path.glob("kept*"))
+
+
+def test_a_log_of_verdicts_knows_those_of_its_job_in_either_order(tmp_path):
+    path, job = tmp_path / "kept.texts", {"index": "texts"}
+    ones, others = [f"a{at}" for at in range(9)], [f"b{at}" for at in range(9)]
+    given = np.array([ALIKE, APART, UNKNOWN] * 3, np.int8)
+    log = VerdictLog(path, job)
+    for at in range(0, 9, 3):
+        log.keep(log.pairs(ones[at : at + 3], others[at : at + 3]), given[at : at + 3])
+        assert log.known(log.pairs(ones, others)).tolist() == [*given[: at + 3], *[UNKNOWN] * (6 - at)]
+    # The process dies in the middle of a row, after a run that did so, too.
+    for _ in range(2):
+        path.write_bytes(path.read_bytes() + b"half")
+        log = VerdictLog(path, job)
+        log.keep(log.pairs(["a"], ["b"]), np.array([ALIKE], np.int8))
+    again = VerdictLog(path, job)
+    assert again.known(again.pairs([*others, "b"], [*ones, "a"])).tolist() == [*given, ALIKE]
+    other = VerdictLog(path, {"index": "others"})
+    assert other.known(other.pairs(ones, others)).tolist() == [UNKNOWN] * 9
+    # It dies in the middle of the first bytes.
+    path.write_bytes(path.read_bytes()[:3])
+    cut = VerdictLog(path, job)
+    assert cut.known(cut.pairs(ones, others)).tolist() == [UNKNOWN] * 9
+
+
+def test_a_document_leads_until_it_is_deleted(engine, pipeline, text):
+    assert regroup(engine, "texts").settled
+    for shared, (id_, edits) in enumerate((("2", 0), ("1", 3))):
+        index_documents(engine, "texts", [{"id": id_, "body": text("a", edits)}], pipeline, workers=1)
+        counts = regroup(engine, "texts").counts
+        assert (counts.numbered, counts.relabelled, counts.groups, counts.shared) == (1, 0, 1, shared)
+        assert _leaders(engine) == ["2"]
+    engine.bulk([{"_op_type": "delete", "_index": "texts", "_id": "2"}])
+    counts = regroup(engine, "texts").counts
+    assert (counts.numbered, counts.relabelled) == (0, 1)
+    assert _leaders(engine) == ["1"]
+
+
+def _leaders(engine):
+    return [id_ for id_, source in stored(engine, "texts").items() if source["_dedup"]["leader"]]
+
+
+def test_a_member_is_in_the_group_of_the_leader_that_it_resembles_most(engine, pipeline, text):
+    documents = [{"id": f"{at}", "body": text("a", edits)} for at, edits in enumerate((0, 14, 8))]
+    _index(engine, pipeline, documents, None)
+    regroup(engine, "texts", RegroupOptions("leader", min_similarity=0.9))
+    first, second, between = (source["_dedup"]["group"] for source in stored(engine, "texts").values())
+    assert first != second == between
 
 
 def test_two_thresholds_are_refused_and_min_similarity_overrides_a_noted_one(engine, pipeline):

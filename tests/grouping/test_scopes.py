@@ -120,14 +120,14 @@ def test_an_alias_of_a_field_is_read_where_that_is():
         values.given("at", ["longer than eight"])
 
 
-def test_regrouping_orders_by_a_multi_field(engine, index, pipeline, text):
-    documents = [
-        {"id": f"{at}", "body": text("a", at), "site": site} for at, site in enumerate(["c", "b", "a"])
-    ]
+@pytest.mark.parametrize(("order", "first"), [("site.keyword", "3"), ("-site.keyword", "1")])
+def test_regrouping_orders_by_a_multi_field(engine, index, pipeline, text, order, first):
+    sites = [{}, {"site": "c"}, {"site": "b"}, {"site": "a"}]
+    documents = [{"id": f"{at}", "body": text("a", at), **site} for at, site in enumerate(sites)]
     index_documents(engine, index, documents, pipeline, workers=1)
-    regroup(engine, index, RegroupOptions("leader", order="site.keyword"))
+    regroup(engine, index, RegroupOptions("leader", order=order))
     hits = engine.search(index, {"size": 10})["hits"]["hits"]
-    assert [hit["_id"] for hit in hits if hit["_source"]["_dedup"]["leader"]] == ["2"]
+    assert [hit["_id"] for hit in hits if hit["_source"]["_dedup"]["leader"]] == [first]
 
 
 def test_an_order_field_without_values_is_refused(engine, index, pipeline, text):

@@ -163,6 +163,20 @@ def test_a_job_without_waiting_callers_releases_its_placeholders():
     assert world.until("dead") is not None
 
 
+def test_an_error_reaches_only_callers_without_a_verdict():
+    world = _World()
+    _answer_until(FindDocuments, world.requests(_writer("dead")))
+    writer = Newcomer("waiting", (("waiting", "a"), ("other", "b")))
+    waiting, other = callers = [WaitingCaller([member]) for member in writer.members(_RELATION)]
+    job = writer.job(Policy("refuse"), _RELATION, callers)
+    assert list(world.requests(job.until_pause()))[-1] is not None
+    for _ in range(2):
+        job.fail(EngineError("gone"))
+    assert [verdict.status for verdict in other.result()] == ["accepted"]
+    with pytest.raises(EngineError, match="gone"):
+        waiting.result()
+
+
 def test_a_clock_that_is_set_back_does_not_prolong_waiting():
     world = _World()
     world.store = replace(world.store, late=3_600_000_000)
