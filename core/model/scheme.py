@@ -225,7 +225,7 @@ def checked_scheme(scheme: object) -> Scheme:
     """
     if not isinstance(scheme, Scheme):
         raise ConfigError(
-            f"{quote(scheme)} is no Scheme; give that of the index, "
+            f"{quote(scheme)} is not a Scheme; give that of the index, "
             "Recipe.of(engine.mappings(index), index).scheme (from shinglefold.model.recipe), "
             'or a new one, make_scheme("default") (from shinglefold.registry)'
         )

@@ -18,8 +18,10 @@ from shinglefold.ingest.writing.worker_pool import keep_loaded
 
 try:
     import uvicorn
-    import uvloop as _loop  # noqa: F401 - only to see whether it is there
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+    if sys.platform != "win32":
+        import uvloop as _loop  # noqa: F401 - only to see whether it is there
 except ModuleNotFoundError as _error:
     raise MissingExtra("gateway", "the gateway") from _error
 
@@ -52,7 +54,7 @@ def serve(
     """
     config = uvicorn.Config(
         app,
-        loop="uvloop",
+        loop="auto",
         http=_Protocol,
         ws="none",
         lifespan="on",
