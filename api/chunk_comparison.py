@@ -33,10 +33,17 @@ _NUMERAL = re.compile(
     rf"[{_NUMERALS}](?:(?<=[{_ROMAN}])[{_ROMAN}]|(?<=[{_HAN}])[{_HAN}]|(?<![{_ROMAN}{_HAN}]))"
     rf"(?:[^{_NUMERALS}]{{0,3}}[{_NUMERALS}])*"
 )
-#: What is said of a number before it: the words that compare, the one before these, and a currency; and its
-#: unit.
+#: Words that may stand between those that compare and the number: "more than about 5" is more than 5.
+_ABOUT = (
+    r"about|around|approximately|approx\.|roughly|some|"
+    "около|примерно|приблизительно|близько|приблизно|орієнтовно"
+)
+_HEDGE = re.compile(rf"(?:\b(?:{_ABOUT})\s*|大?约)(?=[^\w\s]?\d)", re.IGNORECASE)
+#: What is said of a number before it: the words that compare, the one before these, a hedge, and a currency;
+#: and its unit.
 _SAID = re.compile(
-    rf"\s\S++(?:\s+(?:{COMPARING}))*+\s*+(?:(?:{'|'.join(CODES)}):?\s)?[^\w\s]*+\s*+\w*+$", re.IGNORECASE
+    rf"\s\S++(?:\s+(?:{COMPARING}))*+(?:\s+(?:{_ABOUT}))?+\s*+(?:(?:{'|'.join(CODES)}):?\s)?[^\w\s]*+\s*+\w*+$",
+    re.IGNORECASE,
 )
 _UNIT = re.compile(
     rf"(?:\W{{0,3}}(?:{'|'.join([*SCALES, *SQUARES])})\w*)*\W*\w*(?:\W*/\W*\w*|\W)?", re.IGNORECASE
@@ -133,7 +140,7 @@ class ChunkText:
         for begin, _, _, end in numerals:
             found += [self.text[at:end]] if begin < at else ["; ", self.text[begin:end]]
             at = end
-        return " ".join("".join(found).split())
+        return _HEDGE.sub("", " ".join("".join(found).split()))
 
     @cached_property
     def distinct_tokens(self) -> set[int]:
