@@ -42,16 +42,10 @@ def _restarts(server, seed):
     return {"strike": strike, "strikes": int(seed % 7 == 0)}
 
 
-def _seeds(server):
-    """Return the seeds to try: 2 where CI has most time for it, one on the others."""
-    most = 2 if server.kind is not None and server.kind.name == "opensearch-3" else 1
-    return seeds(1, in_ci=most)
-
-
 @pytest.mark.newest
 @pytest.mark.parametrize("policy", [Policy("refuse"), Policy("cap", most=2)], ids=["refuse", "cap"])
 def test_as_many_of_each_class_are_let_in_as_there_are_places_whoever_is_killed(server, pipeline, policy):
-    for seed in _seeds(server):
+    for seed in seeds(1, in_ci=1):
         name, restarts = f"gate-{uuid.uuid4().hex[:8]}-{seed}", _restarts(server, seed)
         trial = Trial(lambda: open_engine(server.url), name, pipeline, policy, seed, **SIZES, **restarts)
         assert trial.run() == {str(number): policy.most for number in range(trial.classes)}, f"seed {seed}"
