@@ -175,7 +175,7 @@ def test_updates_go_on_when_an_alias_gains_the_index_that_is_written_to(kit, ser
         try:
             answers = write(kit, alias, UPDATES_OF_TEXTS[name])
         except kit.errors.any as error:
-            if "painless" in str(error):
+            if "painless" in f"{error} {getattr(error, 'info', '')}":
                 pytest.skip(f"no scripts: {error}")
             raise
     if "error" in answers[0] and "script" in name:
