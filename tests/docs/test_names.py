@@ -27,6 +27,20 @@ def test_the_public_names_can_be_imported():
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_names_that_a_page_imports_are_public(page):
+    listed = re.findall(r"^\.\. auto\w+:: ([\w.]+)$", (DOCS / "api.md").read_text("utf-8"), re.MULTILINE)
+    shown = re.findall(
+        r"^(?:>>> |\.\.\. )?from (shinglefold[\w.]*) import ([\w, ]+)$", page.read_text("utf-8"), re.MULTILINE
+    )
+    assert not [
+        f"{package}.{name}"
+        for package, names in shown
+        for name in names.split(", ")
+        if package not in listed and f"{package}.{name}" not in listed
+    ]
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
 def test_imports_that_a_page_shows_can_be_made(page):
     for package, names in re.findall(
         r"^(?:>>> |\.\.\. )?from (shinglefold[\w.]*) import ([\w, ]+)$", page.read_text("utf-8"), re.MULTILINE
@@ -132,6 +146,13 @@ def test_the_page_of_python_lists_every_extra():
         project["optional-dependencies"].keys() - {"bench", "dev"}
         == listed & project["optional-dependencies"].keys()
     )
+
+
+def test_a_how_to_has_under_120_lines():
+    listed = (DOCS / "README.md").read_text("utf-8").split("## How to\n")[1].split("\n## ")[0]
+    pages = [DOCS / name for name in re.findall(r"^- \[([\w-]+\.md)\]", listed, re.MULTILINE)]
+    assert len(pages) > 9
+    assert not [page.name for page in pages if len(page.read_text("utf-8").splitlines()) >= 120]
 
 
 def test_every_page_is_in_the_index():
