@@ -26,6 +26,35 @@ def test_the_public_names_can_be_imported():
     assert not [name for name in names if not hasattr(importlib.import_module(name[0]), name[1])]
 
 
+#: Pages of methods that are no part of the product, and names of files.
+_NO_PROMISE = ("shinglefold.relatives", "shinglefold.toml")
+
+
+def _taught(page):
+    """Yield the full names that a page imports, has in backquotes, or says are "of" a package."""
+    text = page.read_text("utf-8")
+    imports = r"^(?:>>> |\.\.\. )?from (shinglefold[\w.]*) import ([\w, ]+)$"
+    for package, names in re.findall(imports, text, re.MULTILINE):
+        yield from (f"{package}.{name}" for name in names.split(", "))
+    line = " ".join(text.split())
+    yield from re.findall(r"`(shinglefold(?:\.\w+)+)", line)
+    of = r"((?:`\w+(?:\([^`]*\))?`(?:, | and )?)+) of `(shinglefold[\w.]+)`"
+    for names, package in re.findall(of, line):
+        yield from (f"{package}.{name}" for name in re.findall(r"`(\w+)(?:\(.*?\))?`", names))
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_names_that_a_page_teaches_are_public(page):
+    listed = re.findall(r"^\.\. auto\w+:: ([\w.]+)$", (DOCS / "api.md").read_text("utf-8"), re.MULTILINE)
+    modules = ("shinglefold.errors.", "shinglefold.examples.")
+    assert not [
+        name
+        for name in _taught(page)
+        if not name.startswith((*modules, *_NO_PROMISE))
+        and not any(f"{one}.".startswith(f"{name}.") for one in listed)
+    ]
+
+
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
 def test_imports_that_a_page_shows_can_be_made(page):
     for package, names in re.findall(
@@ -132,6 +161,13 @@ def test_the_page_of_python_lists_every_extra():
         project["optional-dependencies"].keys() - {"bench", "dev"}
         == listed & project["optional-dependencies"].keys()
     )
+
+
+def test_a_how_to_has_under_120_lines():
+    listed = (DOCS / "README.md").read_text("utf-8").split("## How to\n")[1].split("\n## ")[0]
+    pages = [DOCS / name for name in re.findall(r"^- \[([\w-]+\.md)\]", listed, re.MULTILINE)]
+    assert len(pages) > 9
+    assert not [page.name for page in pages if len(page.read_text("utf-8").splitlines()) >= 120]
 
 
 def test_every_page_is_in_the_index():
