@@ -396,17 +396,17 @@ class WrappedClient:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         found = getattr(self._wrapped, name)
         if callable(found) and not inspect.isclass(found):
-            return self._blocking(found)
+            return self._as_blocking(found)
         return self._wrap(found)
 
-    def _blocking(self, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _as_blocking(self, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
             # Imported here, because opening another engine should not take the time.
             import asyncio
 
             made = method(*args, **kwargs)
             if inspect.isawaitable(made):
-                return asyncio.run_coroutine_threadsafe(_awaited(made), self._loop).result()
+                return asyncio.run_coroutine_threadsafe(_await_result(made), self._loop).result()
             return self._wrap(made)
 
         return call
@@ -416,5 +416,5 @@ class WrappedClient:
         return WrappedClient(found, self._loop, self.product) if is_part else found
 
 
-async def _awaited(given: Any) -> Any:  # noqa: ANN401
+async def _await_result(given: Any) -> Any:  # noqa: ANN401
     return await given

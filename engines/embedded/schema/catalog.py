@@ -74,18 +74,21 @@ def check_mappings(mappings: Mapping[str, Any]) -> dict[str, Any]:
         copy: dict[str, Any] = json.loads(json.dumps(mappings))
     except (TypeError, ValueError) as error:
         raise UnsupportedQuery(f"mappings: not JSON ({error})") from error
-    copy["properties"] = _nested("", copy.get("properties", {}))
+    copy["properties"] = _nest_properties("", copy.get("properties", {}))
     return copy
 
 
-def _nested(prefix: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+def _nest_properties(prefix: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return properties in which a name with dots is a path through objects, as servers store them."""
     made: dict[str, Any] = {}
     for name, definition in properties.items():
         first, *below = name.split(".")
         nested = definition
         if "properties" in definition:
-            nested = {**definition, "properties": _nested(f"{prefix}{name}.", definition["properties"])}
+            nested = {
+                **definition,
+                "properties": _nest_properties(f"{prefix}{name}.", definition["properties"]),
+            }
         for part in reversed(below):
             nested = {"properties": {part: nested}}
         _merge(prefix, made, {first: nested})

@@ -130,7 +130,7 @@ class Action:
     """An action on one document.
 
     ``source`` is the document, or the partial document of an update. ``upsert`` is what an update of a
-    missing document writes; None makes it fail. ``ready`` is the document as a worker prepared it.
+    missing document writes; None makes it fail. ``prepared`` is the document as a worker prepared it.
     """
 
     verb: str
@@ -138,7 +138,7 @@ class Action:
     id: str
     source: Mapping[str, Any]
     upsert: Mapping[str, Any] | None = None
-    ready: PreparedDocument | None = None
+    prepared: PreparedDocument | None = None
 
 
 def read_action(given: Mapping[str, Any]) -> Action:
@@ -161,7 +161,7 @@ def read_action(given: Mapping[str, Any]) -> Action:
     source = given["_source"] if "_source" in given else _rest(given)
     if verb == "update":
         return _update(index, id_, source, given)
-    return Action(verb, index, id_, _document("_source", source), ready=given.get("_ready"))
+    return Action(verb, index, id_, _document("_source", source), prepared=given.get("_ready"))
 
 
 def _update(index: str, id_: str, source: object, given: Mapping[str, Any]) -> Action:

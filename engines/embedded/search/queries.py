@@ -153,7 +153,7 @@ def value_query(context: Context, field: Field, value: object, what: str) -> Que
         return _range(context, field, {"gte": value, "lte": value})
     if field.kind is FieldKind.TEXT:
         return Query.term_query(schema, field.column, well_formed(as_text(value)))
-    indexed = _indexed(field, value, what)
+    indexed = _indexed_value(field, value, what)
     if indexed is None:
         return no_document()
     query = Query.term_query(schema, field.column, indexed, "basic")
@@ -187,7 +187,7 @@ def _terms(context: Context, body: object) -> Query:
     if field.kind is FieldKind.DATE:
         ranges = [(tantivy.Occur.Should, value_query(context, field, value, "terms")) for value in values]
         return boosted(constant(Query.boolean_query(ranges)), body)
-    found = [_indexed(field, value, "terms") for value in values]
+    found = [_indexed_value(field, value, "terms") for value in values]
     indexed = [value for value in found if value is not None]
     return boosted(_any_value(context, field.column, indexed), body)
 
@@ -275,7 +275,7 @@ def _range(context: Context, field: Field, given: Mapping[str, Any]) -> Query:
 
 
 def _double_range(context: Context, field: Field, bounds: Mapping[str, Any]) -> Query:
-    values = {name: _indexed(field, value, "range") for name, value in bounds.items()}
+    values = {name: _indexed_value(field, value, "range") for name, value in bounds.items()}
     if field.type == "half_float":
         # Servers round a value to 16 bits, and a bound to 32.
         values = {name: to_index(replace(field, type="float"), value) for name, value in bounds.items()}
@@ -305,7 +305,7 @@ def _integer_bound(field: Field, name: str, value: object) -> int:
             span = parse_date(value, field.format)
             return {"gte": span.first, "gt": span.last + 1, "lte": span.last, "lt": span.first - 1}[name]
         if field.kind is FieldKind.BOOLEAN:
-            value = _indexed(field, value, "range")
+            value = _indexed_value(field, value, "range")
         exact = (
             value if isinstance(value, int | float) and not isinstance(value, bool) else _exact(str(value))
         )
@@ -341,7 +341,7 @@ def _is_within(term: str, bounds: Mapping[str, str]) -> bool:
     )
 
 
-def _indexed(field: Field, value: object, what: str) -> Indexed | None:
+def _indexed_value(field: Field, value: object, what: str) -> Indexed | None:
     """Return the indexed form of a value in a query, None if no document has it."""
     try:
         if value == "" and field.kind in (FieldKind.LONG, FieldKind.DOUBLE, FieldKind.BOOLEAN):
