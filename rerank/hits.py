@@ -85,7 +85,7 @@ def stored_texts(source: Mapping[str, Any], name: str) -> Iterator[tuple[int | N
     several = isinstance(stored, list)
     for number, text in enumerate(stored if several else [stored]):
         if isinstance(text, str):
-            yield number if several else None, _shown(text) if holds_html(source, name) else text
+            yield number if several else None, _visible_text(text) if holds_html(source, name) else text
 
 
 def joined_texts(source: Mapping[str, Any], fields: Iterable[str]) -> str:
@@ -99,7 +99,7 @@ def language_code(scheme: Scheme, declared: object) -> str:
     return code if code in {reference.code for reference in scheme.languages} else ""
 
 
-def _shown(html: str) -> str:
+def _visible_text(html: str) -> str:
     # Imported only for documents that are HTML.
     from shinglefold.canon import strip_html
 

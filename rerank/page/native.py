@@ -293,7 +293,7 @@ def unfolded_page(answer: JSON, body: Mapping[str, Any] | None, scheme: str, rea
     if body is not None:
         # The engine accepted these numbers, also as text or with a fraction.
         start, size = int(float(body.get("from", 0))), int(float(body.get("size", 10)))
-    cut = 0 if body is None else _cut(answer, body, start, size)
+    cut = 0 if body is None else _lost_count(answer, body, start, size)
     lacks = missing(answer) | ({CUT: cut} if cut else {})
     counters = _counters(
         {"scheme": scheme, "mode": "unfolded", "mode_reason": reason},
@@ -343,7 +343,7 @@ def _stopped_by(
     return "end_of_results" if window is None or start + count < window else "rank_window_reached"
 
 
-def _cut(answer: JSON, body: Mapping[str, Any], start: int, size: int) -> int:
+def _lost_count(answer: JSON, body: Mapping[str, Any], start: int, size: int) -> int:
     """Return the least number of hits that were counted, and are missing."""
     if "search_after" in body or "collapse" in body or not narrowable(body):
         # Totals do not bound the hits.
