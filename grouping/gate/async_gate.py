@@ -98,7 +98,7 @@ class AsyncGate(BaseGate):
         """Add the documents that the policy accepts; see ``Gate.add_all``."""
         if self._thread is not None:
             return await self._run(self._add_all, documents)
-        return await self._decide(await asyncio.to_thread(self._fingerprinted, documents))
+        return await self._decide(await asyncio.to_thread(self._add_fingerprints, documents))
 
     async def admit(self, documents: Sequence[Document]) -> list[Verdict]:
         """Decide about documents with fingerprints; see ``Gate.admit``."""

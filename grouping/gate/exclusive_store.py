@@ -157,7 +157,7 @@ class ExclusiveStore:
         members = request.members
         found = run(self.documents.search(members, request.deep), operator.call)
         numbers = {number for member in members for number in member.numbers} if self.documents.groups else ()
-        taken = frozenset(self._uncommitted(tuple(numbers)))
+        taken = frozenset(self._pending_by_group(tuple(numbers)))
         return [
             replace(
                 hits,
@@ -185,7 +185,7 @@ class ExclusiveStore:
             for by_path in wanted
         ]
 
-    def _uncommitted(self, groups: Sequence[int]) -> dict[Any, list[str]]:
+    def _pending_by_group(self, groups: Sequence[int]) -> dict[Any, list[str]]:
         """Return ids that searches may not see yet, by group; some may be in another group by now."""
         path = f"{self.documents.gate_fields.field}.{GROUP}"
         found: dict[Any, list[str]] = self.engine.pending_by_value(self.index, path, groups)
@@ -193,7 +193,7 @@ class ExclusiveStore:
 
     def _in_groups(self, request: FindGroups) -> list[tuple[str, ...]]:
         found = run(self.documents.in_groups(request), operator.call)
-        new = self._uncommitted(request.groups)
+        new = self._pending_by_group(request.groups)
         return [
             tuple(dict.fromkeys((*new.get(group, ()), *ids)))[: request.limit]
             for group, ids in zip(request.groups, found, strict=True)
@@ -201,16 +201,16 @@ class ExclusiveStore:
 
     def _counts(self, request: CountGroups) -> list[int]:
         found = run(self.documents.counts(request), operator.call)
-        new = self._uncommitted(request.groups)
+        new = self._pending_by_group(request.groups)
         return [count + len(new.get(group, ())) for group, count in zip(request.groups, found, strict=True)]
 
     def _read(self, keys: Sequence[str]) -> list[VersionedDocument | None]:
         stored = [key for key in keys if key not in self._placeholders]
         sources = self.engine.get_all(self.index, [id_and_routing(key)[0] for key in stored])
         found = dict(zip(stored, sources, strict=True))
-        return [self._versioned(key, found.get(key)) for key in keys]
+        return [self._version_of(key, found.get(key)) for key in keys]
 
-    def _versioned(self, key: str, source: Mapping[str, Any] | None) -> VersionedDocument | None:
+    def _version_of(self, key: str, source: Mapping[str, Any] | None) -> VersionedDocument | None:
         version = self._versions.get(key, 0)
         if key in self._placeholders:
             version, source = self._placeholders[key]

@@ -84,7 +84,7 @@ class BaseGate:
             self._pipeline = Pipeline.from_json(self.recipe.pipeline, self.recipe.scheme, seal=self._seal)
         return self._pipeline
 
-    def _fingerprinted(self, documents: Sequence[Document]) -> list[Document | Verdict]:
+    def _add_fingerprints(self, documents: Sequence[Document]) -> list[Document | Verdict]:
         """Return documents with fingerprints and ids, or verdicts on those that the pipeline drops."""
         _check_documents(documents)
         field = self.recipe.field
@@ -100,7 +100,7 @@ class BaseGate:
             for outcome in self.pipeline.run_block(valid[begin : begin + BATCH])
         )
         return [
-            _processed(document, None if reason else next(outcomes), reason)
+            _document_or_verdict(document, None if reason else next(outcomes), reason)
             for document, reason in zip(documents, reasons, strict=True)
         ]
 
@@ -110,11 +110,11 @@ class BaseGate:
         The embedded engine gets the words of texts from the thread that fingerprinted them.
         """
         _check_documents(documents)
-        processed = self._fingerprinted(documents[:BATCH])
+        processed = self._add_fingerprints(documents[:BATCH])
         for begin in range(BATCH, len(documents), BATCH):
             # Let other callers run between two batches.
             await asyncio.sleep(0)
-            processed += self._fingerprinted(documents[begin : begin + BATCH])
+            processed += self._add_fingerprints(documents[begin : begin + BATCH])
         return await self._decide(processed)
 
     async def _decide(self, processed: Sequence[Document | Verdict]) -> list[Verdict]:
@@ -278,7 +278,7 @@ class Gate(BaseGate):
         """
         if not self._setup.intents:
             return self._thread.run(self._add_all, documents)
-        return self._thread.run(self._decide, self._fingerprinted(documents))
+        return self._thread.run(self._decide, self._add_fingerprints(documents))
 
     def admit(self, documents: Sequence[Document]) -> list[Verdict]:
         """Decide about documents that have ``_id`` and a fingerprint of the index's pipeline.
@@ -385,7 +385,7 @@ def _characters(value: object) -> int:
     return sum(map(len if set(map(type, value)) == {str} else _characters, value))
 
 
-def _processed(document: Document, outcome: Outcome | None, reason: str) -> Document | Verdict:
+def _document_or_verdict(document: Document, outcome: Outcome | None, reason: str) -> Document | Verdict:
     """Return the processed document with an id, or the verdict on one that is invalid or was dropped."""
     if outcome is not None and outcome.document is not None:
         return {**outcome.document, "_id": document_id(outcome.document)}

@@ -364,7 +364,7 @@ class LoopThread:
         # A coroutine that reaches the loop after its end would never run, and its caller would wait forever.
         with self._submitting:
             if self.stopped:
-                raise _closed()
+                raise _closed_error()
             return asyncio.run_coroutine_threadsafe(work(*args, **options), self._loop)
 
     def run(
@@ -384,7 +384,7 @@ class LoopThread:
                 if future.done():
                     return future.result()
                 if not self._thread.is_alive():
-                    raise _closed()
+                    raise _closed_error()
         except BaseException:
             future.cancel()
             raise
@@ -420,5 +420,5 @@ def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, process: in
             thread.join()
 
 
-def _closed() -> EngineError:
+def _closed_error() -> EngineError:
     return EngineError("this gate is closed: open another")

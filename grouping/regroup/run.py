@@ -66,7 +66,7 @@ def regroup(
         InputError: the checkpoint can't be read or written.
         EngineError: the engine can't be reached at all.
     """
-    found, recipe = _checked(engine, index, options, seal, groups=True)
+    found, recipe = _check_index(engine, index, options, seal, groups=True)
     if options.linkage is None and options.rules == Rules() and not options.by_scheme:
         _check_one_grouping(found, index)
     check_updatable(engine, index, recipe.field)
@@ -94,13 +94,13 @@ def find_groups(
 
     Cost: a scan of all fingerprints; some 600 bytes a document.
     """
-    _, recipe = _checked(engine, index, options, seal, groups=False)
+    _, recipe = _check_index(engine, index, options, seal, groups=False)
     dry = replace(options, dry_run=True)
     with Interrupts() as interrupts:
         return _Regrouping(engine, index, recipe, seal, dry, interrupts, None).groups()
 
 
-def _checked(
+def _check_index(
     engine: Engine, index: str, options: RegroupOptions, seal: Seal | None, *, groups: bool
 ) -> tuple[Mapping[str, JSON], Recipe]:
     """Check what both functions are given, and return the mappings and the recipe of the index."""

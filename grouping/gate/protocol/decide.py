@@ -78,13 +78,13 @@ class DocumentJudge:
         document. The gate of an intent may have another policy and publish fewer parts: a missing part may
         match.
         """
-        completed = [(member, self._completed(member, print_)) for member, print_ in pairs]
+        completed = [(member, self._complete_parts(member, print_)) for member, print_ in pairs]
         documents, hits, positions = _distinct(completed)
         candidates = self.model.candidate_pairs(self.model.batch(documents), hits)
         found = {(pair.one, pair.other) for pair in candidates}
         return [position in found for position in positions]
 
-    def _completed(self, member: Member, print_: JSON) -> JSON:
+    def _complete_parts(self, member: Member, print_: JSON) -> JSON:
         """Return the published parts of an intent; missing ones are taken from the member."""
         field, model = self.model.field, self.model
         own, published = stored_parts(member.document, field), stored_parts(print_, field)
