@@ -105,13 +105,13 @@ class _Search:
         # Near-duplicates share many slots, so the first slots already drop most pairs found before.
         for begin in range(0, slot, _SLOTS):
             a, b = a[kept], b[kept]
-            kept = ~self._met(a, b, range(begin, min(begin + _SLOTS, slot)))
+            kept = ~self._share_bucket(a, b, range(begin, min(begin + _SLOTS, slot)))
         a, b = a[kept], b[kept]
         equal = self._judge.equal(a, b)
         kept = equal[:, slot] & (np.count_nonzero(equal, axis=1) >= self._min_shared)
         self._verify(a[kept], b[kept])
 
-    def _met(self, a: Int64s, b: Int64s, slots: range) -> NDArray[np.bool_]:
+    def _share_bucket(self, a: Int64s, b: Int64s, slots: range) -> NDArray[np.bool_]:
         """Return which pairs share a supershingle of these slots in a bucket that is not large."""
         equal = self._judge.equal(a, b, slots.start, slots.stop)
         if self._large:
@@ -147,7 +147,7 @@ class _Search:
         a, b = np.unique(np.concatenate(found), axis=0).T
         for begin in range(0, len(a), _TOGETHER):
             one, other = a[begin : begin + _TOGETHER], b[begin : begin + _TOGETHER]
-            fresh = ~self._met(one, other, range(slot_count(self._table)))
+            fresh = ~self._share_bucket(one, other, range(slot_count(self._table)))
             fresh &= self._first[one] != self._first[other]
             self._verify(one[fresh], other[fresh])
         return skipped

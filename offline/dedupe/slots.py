@@ -227,14 +227,14 @@ class PairJudge:
         """Return a function that returns which pairs of a bucket of this slot are near-duplicates."""
 
         def alike(a: Int64s, b: Int64s) -> NDArray[np.bool_]:
-            kept = self._nominated(a, b, slot)
+            kept = self._nomination_mask(a, b, slot)
             rows = np.flatnonzero(kept)
             kept[rows] = self.verified(a[rows], b[rows]).kept
             return kept
 
         return alike
 
-    def _nominated(self, a: Int64s, b: Int64s, slot: int) -> NDArray[np.bool_]:
+    def _nomination_mask(self, a: Int64s, b: Int64s, slot: int) -> NDArray[np.bool_]:
         least = self._table.scheme.decision.min_shared
         if least > 1:
             return np.asarray(np.count_nonzero(self.equal(a, b), axis=1) >= least)
