@@ -95,7 +95,7 @@ class Canonicalizer:
         Raises:
             ConfigError: it is not a scheme.
         """
-        return _shared(checked_scheme(scheme).languages)
+        return _shared_canonicalizer(checked_scheme(scheme).languages)
 
     @classmethod
     def as_written(cls, scheme: Scheme) -> "Canonicalizer":
@@ -105,7 +105,9 @@ class Canonicalizer:
         of a word are two words.
         """
         written = CanonOptions("surface")
-        return _shared(tuple(replace(reference, options=written) for reference in scheme.languages))
+        return _shared_canonicalizer(
+            tuple(replace(reference, options=written) for reference in scheme.languages)
+        )
 
     def in_each_language(self, capacity: int = 1 << 14) -> "list[Canonicalizer]":
         """Return a canonicalizer for each language that shares a script, without the others of the script."""
@@ -411,5 +413,5 @@ class Canonicalizer:
 
 
 @lru_cache(maxsize=8)
-def _shared(languages: tuple[LanguageRef, ...]) -> Canonicalizer:
+def _shared_canonicalizer(languages: tuple[LanguageRef, ...]) -> Canonicalizer:
     return Canonicalizer(languages)

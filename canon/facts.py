@@ -144,7 +144,9 @@ def facts_of(
     Cost: about 0.4 ms for 1,000 characters with many numbers, 1 ms with letters and names.
     """
     further = iter(stated)
-    return [_hash([*_normal_form(str(text), classes), *map(_stated, next(further, ()))]) for text in texts]
+    return [
+        _hash([*_normal_form(str(text), classes), *map(_normal_value, next(further, ()))]) for text in texts
+    ]
 
 
 def fact_set(text: str, classes: Sequence[str] = ("numbers",)) -> frozenset[str]:
@@ -248,7 +250,7 @@ def _iter_numbers(small: str, models: set[str]) -> Iterator[_Found]:
         match = lead and pattern.match(small, begin - lead.end())
         alone = None if match and not _SPACED.search(match["model"] or "") else pattern.match(small, begin)
         # A number with a unit is not a model: SSD 512 GB, or mm 20 in a table.
-        measured_by = match and alone and match[0].partition(" ")[0] in _spelled()[0]
+        measured_by = match and alone and match[0].partition(" ")[0] in _unit_spellings()[0]
         match = alone if alone and (alone["unit"] or alone["scale"] or measured_by) else match or alone
         if match is None:
             continue
@@ -320,7 +322,7 @@ def _with_shared_units(sentence: str, numbers: list[_Found]) -> Iterator[_Found]
 def _unit(match: re.Match[str]) -> str:
     """Return the unit of a number in its normal form, "" without one."""
     if money := (match["money"] or "").strip():
-        return _spelled()[0].get(money, "")
+        return _unit_spellings()[0].get(money, "")
     if match["unit"] is None:
         suffix = match["suffix"]
         return suffix.translate(_latin()) if suffix and suffix not in _ORDINAL else ""
@@ -335,13 +337,13 @@ def _unit(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1024)
 def _normal_unit(word: str) -> str:
-    exact, stems = _spelled()
+    exact, stems = _unit_spellings()
     word = word if word in exact else _POINT.sub("·", word)
     return exact.get(word) or next((to for stem, to in stems.items() if word.startswith(stem)), word)
 
 
 @cache
-def _spelled() -> tuple[dict[str, str], dict[str, str]]:
+def _unit_spellings() -> tuple[dict[str, str], dict[str, str]]:
     """Return the normal forms of units by their spellings, and by the beginnings of words."""
     pairs = [(spelling, unit) for unit, *spellings in rows("units.txt") for spelling in spellings]
     exact = {spelling: unit for spelling, unit in pairs if not spelling.endswith("*")}
@@ -352,7 +354,7 @@ def _spelled() -> tuple[dict[str, str], dict[str, str]]:
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    exact, stems = _spelled()
+    exact, stems = _unit_spellings()
     words = sorted([one for one in exact if one[0].isalpha() and not _is_han(one)], key=len, reverse=True)
     others = sorted([one for one in exact if not one[0].isalpha() or _is_han(one)], key=len, reverse=True)
     letters, begun, signs = map(_either, (words, sorted(stems, key=len, reverse=True), others))
@@ -418,7 +420,7 @@ def _names(plain: str) -> set[str]:
     return found
 
 
-def _stated(value: str) -> str:
+def _normal_value(value: str) -> str:
     """Return the value of a field in its normal form: case, width and spaces do not matter."""
     words = " ".join(plain_text(value).split())
     return f"f:{_BLANK.sub('', _alike(words))}"

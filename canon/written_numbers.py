@@ -406,7 +406,7 @@ def _numbers_in_words(alike: str, found: set[str]) -> list[tuple[int, int, str]]
         begin, end = match.span()
         if meaning[:1].isdigit() or meaning[:1] == "_":
             before, last, number = said[-1] if said else (0, 0, "")
-            value = _added(number, meaning) if alike[last:begin] in _JOINING else None
+            value = _add_numbers(number, meaning) if alike[last:begin] in _JOINING else None
             if value is not None:
                 said[-1] = before, end, value
             else:
@@ -427,7 +427,7 @@ def _numbers_in_words(alike: str, found: set[str]) -> list[tuple[int, int, str]]
     return said
 
 
-def _added(number: str, following: str) -> str | None:
+def _add_numbers(number: str, following: str) -> str | None:
     """Return the number that two words make, such as 25 of 20 and 5; None if they are two numbers."""
     if not number[:1].isdigit() or "." in number + following:
         return None

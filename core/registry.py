@@ -31,7 +31,7 @@ def entry_points_of(group: str) -> Sequence[EntryPoint]:
     Cost: 3 to 10 ms to read the files of all distributions; 20 µs if nothing was installed since the last
         call.
     """
-    return _cached_entry_points(group, tuple((path, _modified(path)) for path in sys.path))
+    return _cached_entry_points(group, tuple((path, _modification_time(path)) for path in sys.path))
 
 
 @lru_cache(maxsize=16)
@@ -39,7 +39,7 @@ def _cached_entry_points(group: str, _path: tuple[tuple[str, int], ...]) -> Sequ
     return tuple(entry_points(group=group))
 
 
-def _modified(path: str) -> int:
+def _modification_time(path: str) -> int:
     """Return when something was last installed in a folder or removed from it; 0 if it can't be read."""
     try:
         return os.stat(path or ".").st_mtime_ns

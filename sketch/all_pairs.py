@@ -65,7 +65,7 @@ def find_pairs(  # noqa: PLR0917 - one column of the collection each
     them in chunks.
     """
     found = list(iter_pairs(supershingles, signatures, shingles, digests, options, decision, valid, texts))
-    whole = _joined(found)
+    whole = _concatenate(found)
     order = np.lexsort((whole.b, whole.a))
     return Pairs(*(getattr(whole, column.name)[order] for column in fields(Pairs)))
 
@@ -213,7 +213,7 @@ def _originals(
     return np.where(same, original, own)
 
 
-def _joined(parts: Sequence[Pairs]) -> Pairs:
+def _concatenate(parts: Sequence[Pairs]) -> Pairs:
     nothing = np.zeros(0, np.int64)
     parts = parts or [Pairs(nothing, nothing, np.zeros(0), np.zeros(0))]
     columns = (np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(Pairs))

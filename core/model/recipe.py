@@ -434,10 +434,10 @@ def _differences(one: Any, other: Any, path: str) -> Iterator[tuple[str, str]]: 
         for number, (left, right) in enumerate(zip(one, other, strict=True)):
             yield from _differences(left, right, f"{path}[{number}]")
     elif one != other:
-        yield f"{path} {_quoted(one)}", f"{path} {_quoted(other)}"
+        yield f"{path} {_quote(one)}", f"{path} {_quote(other)}"
 
 
-def _quoted(value: object) -> str:
+def _quote(value: object) -> str:
     text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 

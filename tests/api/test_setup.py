@@ -202,7 +202,7 @@ def site(monkeypatch):
     monkeypatch.setattr(russian, "version", classmethod(lambda _: "9-of-tomorrow"))
     monkeypatch.setattr(russian, "made_as", classmethod(lambda _, __: None))
     # As in a new process, which has loaded no language.
-    canonicalizer._shared.cache_clear()
+    canonicalizer._shared_canonicalizer.cache_clear()
     with shinglefold.open(where, "site") as opened:
         yield opened, folded
 
