@@ -160,7 +160,7 @@ def admit(request: Admit) -> Steps[list[JSON]]:
     versions = iter((yield from _versions(request, stored)))
     index = request.index.stored_in
     return [
-        _accepted(one, next(versions)) if one.status == "accepted" else _rejected(index, one)
+        _accepted_answer(one, next(versions)) if one.status == "accepted" else _rejected_answer(index, one)
         for one in verdicts
     ]
 
@@ -222,7 +222,7 @@ def _not_refreshed(answer: RestResponse) -> str:
     return f"{shards['failed']} of {shards.get('total')} copies of its shards were not refreshed"
 
 
-def _accepted(verdict: Verdict, version: JSON) -> JSON:
+def _accepted_answer(verdict: Verdict, version: JSON) -> JSON:
     return {
         "_id": verdict.id,
         **version,
@@ -232,7 +232,7 @@ def _accepted(verdict: Verdict, version: JSON) -> JSON:
     }
 
 
-def _rejected(index: str, verdict: Verdict) -> JSON:
+def _rejected_answer(index: str, verdict: Verdict) -> JSON:
     """Return the answer about a document that is not stored, with the one that it resembles."""
     if verdict.reason == EXISTS:
         reason = f"[{verdict.id}]: version conflict, document already exists"

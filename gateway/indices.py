@@ -169,7 +169,7 @@ class _ByCaller(Generic[Value]):
 
 
 @dataclass(frozen=True)
-class _Searched:
+class _NamedMappings:
     """The mappings of the indices that a search names, with values computed from them once."""
 
     mappings: Mappings
@@ -192,7 +192,7 @@ class KnownIndices:
 
     def __init__(self, options: IndexOptions, settings: Settings) -> None:
         self._options, self._settings = options, settings
-        self._behind: _ByCaller[_Searched] = _ByCaller()
+        self._by_name: _ByCaller[_NamedMappings] = _ByCaller()
         #: When a caller last saw no mappings behind a name, and whether it may not read them.
         self._unread: RecentlyUsed[object, tuple[float, bool]] = RecentlyUsed(1024)
         self._signed: RecentlyUsed[str, SignedIndex] = RecentlyUsed(64)
@@ -203,11 +203,13 @@ class KnownIndices:
 
         Of several recipes, the first; the search reports indices that do not fit it.
         """
-        return (yield from self._searched(index, headers)).recipe
+        return (yield from self._mappings_of_name(index, headers)).recipe
 
     def is_index(self, name: str | None, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether a name is known to be that of an index, which is the same for all callers."""
-        return name is not None and (yield from self._searched(name, headers)).mappings.keys() == {name}
+        return name is not None and (yield from self._mappings_of_name(name, headers)).mappings.keys() == {
+            name
+        }
 
     def known(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether one of the indices that a search names is known to have a recipe."""
@@ -217,30 +219,30 @@ class KnownIndices:
         """Return whether all indices with a recipe were set up to fold every search."""
         return (yield from self._readable(index, headers)).folds
 
-    def _readable(self, index: str, headers: Mapping[str, str]) -> Steps[_Searched]:
-        """Return what ``_searched`` returns; nothing, for some seconds, if the mappings can't be read."""
-        if known := self._behind.get(index, headers):
+    def _readable(self, index: str, headers: Mapping[str, str]) -> Steps[_NamedMappings]:
+        """Return the mappings of a name; none, for some seconds, if they can't be read."""
+        if known := self._by_name.get(index, headers):
             return known[0]
         if is_valid((self._unread.get((index, credentials(headers))) or (0.0,))[0]):
             # Else each search of a user who may not read them would take two requests.
-            return _Searched({})
+            return _NamedMappings({})
         try:
-            return (yield from self._searched(index, headers))
+            return (yield from self._mappings_of_name(index, headers))
         except EngineError as error:
             # The engine answers the search, or says itself what is wrong.
             log.warning("the mappings of %r can't be read, so a search is not folded: %s", index, error)
-            return _Searched({})
+            return _NamedMappings({})
 
-    def _searched(self, index: str, headers: Mapping[str, str]) -> Steps[_Searched]:
+    def _mappings_of_name(self, index: str, headers: Mapping[str, str]) -> Steps[_NamedMappings]:
         """Return the mappings behind a name, none if the caller may not read them, which is logged once."""
-        if known := self._behind.get(index, headers):
+        if known := self._by_name.get(index, headers):
             return known[0]
         when = monotonic()
         found = yield from self._read(index)
-        made = _Searched(found or {})
+        made = _NamedMappings(found or {})
         # One caller may not be allowed to read them, and another one may.
         if found:
-            self._behind.put(index, headers, found, when, made)
+            self._by_name.put(index, headers, found, when, made)
             return made
         caller, denied = (index, credentials(headers)), found is None
         if denied and not (self._unread.get(caller) or (when, False))[1]:
@@ -300,7 +302,7 @@ class KnownIndices:
         if stored is not None and stored.recipe == index.recipe and index.stored_in in (index.name, ""):
             return None
         self._targets.drop(index.name, headers)
-        self._behind.drop(index.name, headers)
+        self._by_name.drop(index.name, headers)
         if stored is None:
             warn(
                 f"{index.name!r} was switched to {stored_in!r}, which has no recipe: documents written in "

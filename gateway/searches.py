@@ -171,7 +171,7 @@ class FoldedSearches:
         body = read_object(request.body)
         if body is None or "source" in request.parameters:
             return None
-        template = yield from self._rendered(_index_of(operation, None), request, dict(body))
+        template = yield from self._render_template(_index_of(operation, None), request, dict(body))
         if template is None or names_twice(request.body):
             return None
         if template.search is not None:
@@ -205,7 +205,7 @@ class FoldedSearches:
         outcomes: dict[int, Any] = {}
         for place, one in enumerate(searches):
             if operation.name == "msearch_template" and isinstance(one.body, dict):
-                one.template = yield from self._rendered(one.index, request, one.body)
+                one.template = yield from self._render_template(one.index, request, one.body)
                 if one.template is None or one.template.search is None:
                     one.template = one.template or _Template(one.body, False)
                     if one.template.error is not None:
@@ -227,16 +227,18 @@ class FoldedSearches:
             [self._one_of_several(searches[place], own, request.headers) for place in chosen]
         )
         outcomes |= zip(chosen, found, strict=True)
-        return (yield from self._joined(request, searches, outcomes))
+        return (yield from self._join_answers(request, searches, outcomes))
 
-    def _rendered(self, index: str | None, request: RestRequest, body: JSON) -> Steps[_Template | None]:
+    def _render_template(
+        self, index: str | None, request: RestRequest, body: JSON
+    ) -> Steps[_Template | None]:
         """Return a template with its search; None if it is sent unchanged, whatever is in it."""
         known = index is None or _names_options(body)
         if not known and not (yield from self._indices.known(str(index), request.headers)):
             return None
         return (yield from _render(request, body))
 
-    def _joined(
+    def _join_answers(
         self, request: RestRequest, searches: Sequence[_OneSearch], outcomes: Mapping[int, Any]
     ) -> Steps[RestResponse]:
         """Return the answers in order; the engine answers searches that are not folded.
@@ -312,7 +314,7 @@ class FoldedSearches:
         """
         asked = "dedup" in (body.get("ext") or {})
         try:
-            folding = yield from self._folding(index, headers)
+            folding = yield from self._folding_of(index, headers)
         except _TROUBLE as error:
             if self._options.on_trouble == "raise":
                 raise
@@ -335,7 +337,7 @@ class FoldedSearches:
         if self._tiebreaker is None:
             self._tiebreaker = yield Tiebreaker()
 
-    def _folding(self, index: str | None, headers: Mapping[str, str]) -> Steps[_IndexFolding]:
+    def _folding_of(self, index: str | None, headers: Mapping[str, str]) -> Steps[_IndexFolding]:
         recipe = None if index is None else (yield from self._indices.recipe(index, headers))
         folding = self._foldings.get(str(index))
         if folding is None or (folding.recipe, folding.tiebreaker) != (recipe, self._tiebreaker):

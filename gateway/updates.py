@@ -229,7 +229,7 @@ def _sign_once(
     answers: list[JSON],
 ) -> Steps[list[int]]:
     """Renew fingerprints once, and return the positions of documents that changed in the meantime."""
-    there, renewed = yield from _renewed(indices, index, documents, request, places)
+    there, renewed = yield from _renew_documents(indices, index, documents, request, places)
     lines: list[JSON] = []
     sent: list[int] = []
     for (place, one), action in zip(there, renewed, strict=True):
@@ -261,7 +261,7 @@ def _sign_once(
     return again
 
 
-def _renewed(
+def _renew_documents(
     indices: KnownIndices,
     index: SignedIndex,
     documents: Sequence[tuple[str, str | None]],

@@ -79,7 +79,7 @@ class SignedBulks:
         return (yield from self._send_segments(replace(request, parameters=whole), items))
 
     def _find_indices(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
-        for group in _grouped(items, lambda item: item.name):
+        for group in _group_by_key(items, lambda item: item.name):
             name = group[0].name
             index = yield from self._indices.target(name, request.headers)
             if index is not None:
@@ -89,7 +89,7 @@ class SignedBulks:
 
     def _find_indices_again(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
         """Find the indices of updates that met a conflict, as their aliases may write to others now."""
-        for group in _grouped(items, lambda item: item.name):
+        for group in _group_by_key(items, lambda item: item.name):
             index = yield from self._indices.target_again(group[0].signer, request.headers)
             for item in group:
                 assert item.update is not None
@@ -165,7 +165,7 @@ class SignedBulks:
     def _sign(self, items: Sequence[BulkItem], parameters: Mapping[str, Any]) -> Steps[None]:
         yield Work(partial(_prepare, items))
         stored = [item for item in items if item.index is not None and item.verb in ("index", "create")]
-        for group in _grouped(stored, lambda item: id(item.index)):
+        for group in _group_by_key(stored, lambda item: id(item.index)):
             index = group[0].signer
             read = [(item, document) for item in group if (document := _source(item)) is not None]
             # The engine refuses these, and a gate would not.
@@ -203,7 +203,7 @@ class SignedBulks:
                     raise
                 # An error would make clients send the whole bulk again, and store its documents twice.
                 for item in waiting:
-                    item.answer = {item.verb: _broken(item, error)}
+                    item.answer = {item.verb: _failed_item(item, error)}
                 return first or nothing
             first = first or answer
             if answer.failed:
@@ -217,7 +217,7 @@ class SignedBulks:
 
     def _sign_again(self, request: RestRequest, items: Sequence[BulkItem]) -> Steps[None]:
         """Renew the fingerprints of documents that scripts have updated."""
-        for group in _grouped(items, lambda item: id(item.index)):
+        for group in _group_by_key(items, lambda item: id(item.index)):
             # Several scripts may update one document.
             last = {(str(item.id), item.route): item for item in group}
             renewed = yield from sign_again(self._indices, group[0].signer, list(last), request)
@@ -236,7 +236,7 @@ class SignedBulks:
         except Exception as error:
             if not begun:
                 raise
-            found = [_broken(item, error) for item in waiting]
+            found = [_failed_item(item, error) for item in waiting]
         for item, answer in zip(waiting, found, strict=True):
             item.answer = {item.verb: answer}
         return RestResponse(200, {"took": 0, "items": []})
@@ -260,7 +260,7 @@ class SignedBulks:
 
     def _merge(self, items: Sequence[BulkItem], headers: Mapping[str, str]) -> Steps[None]:
         """Read the documents to update, and sign the merged ones."""
-        for group in _grouped(items, lambda item: item.name):
+        for group in _group_by_key(items, lambda item: item.name):
             documents = [(str(item.id), item.route) for item in group]
             index, found = yield from read_documents(self._indices, group[0].signer, documents, headers)
             for item in group:
@@ -326,7 +326,7 @@ def _prepare(items: Sequence[BulkItem]) -> None:
             item.lines = [item.lines[0], write_value(update.body)]
 
 
-def _grouped(items: Sequence[BulkItem], key: Callable[[BulkItem], object]) -> list[list[BulkItem]]:
+def _group_by_key(items: Sequence[BulkItem], key: Callable[[BulkItem], object]) -> list[list[BulkItem]]:
     """Return the items of each key, in the order of their first ones."""
     groups: dict[object, list[BulkItem]] = {}
     for item in items:
@@ -349,7 +349,7 @@ def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
     return found if isinstance(found, Mapping) else None
 
 
-def _broken(item: BulkItem, error: Exception) -> JSON:
+def _failed_item(item: BulkItem, error: Exception) -> JSON:
     """Return the answer to an action that may or may not have been done."""
     cause = {"type": type(error).__name__, "reason": str(error)}
     return {"_index": item.name, "_id": item.id, "status": status_of(error), "error": cause}

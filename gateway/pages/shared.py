@@ -162,16 +162,16 @@ class Messages:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return str(value)
         if isinstance(value, int):
-            return self._localized(f"{value:,}")
+            return self._localize(f"{value:,}")
         size = abs(value)
         form = ",.0f" if size >= 10 else ".2f" if size >= 0.01 or not value else ".2g"
-        return self._localized(f"{value:{form}}")
+        return self._localize(f"{value:{form}}")
 
     def percent(self, share: float) -> str:
         """Return a share as a percentage."""
-        return self._localized(f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}")
+        return self._localize(f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}")
 
-    def _localized(self, number: str) -> str:
+    def _localize(self, number: str) -> str:
         if self.language not in ("ru", "uk"):
             return number
         return number.replace(",", "\N{NO-BREAK SPACE}").replace(".", ",").replace("%", "\N{NO-BREAK SPACE}%")
