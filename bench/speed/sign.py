@@ -119,7 +119,7 @@ def _kernels(texts: tuple[str, ...]) -> float:
     """Return the same of two processes at once, as workers of a command are: the middle of their times."""
     context = multiprocessing.get_context("fork")
     ready, told = context.Barrier(2), context.SimpleQueue()
-    processes = [context.Process(target=_kernel_told, args=(texts, ready, told)) for _ in range(2)]
+    processes = [context.Process(target=_time_kernel, args=(texts, ready, told)) for _ in range(2)]
     for process in processes:
         process.start()
     times = [told.get() for _ in processes]
@@ -128,7 +128,7 @@ def _kernels(texts: tuple[str, ...]) -> float:
     return sum(times) / len(times)
 
 
-def _kernel_told(texts: tuple[str, ...], ready: Barrier, told: "multiprocessing.SimpleQueue[float]") -> None:
+def _time_kernel(texts: tuple[str, ...], ready: Barrier, told: "multiprocessing.SimpleQueue[float]") -> None:
     told.put(median(_kernel_times(texts, ready)))
 
 
