@@ -359,13 +359,13 @@ def template_paths(value: object) -> list[str]:
     return [path for one in value for path in template_paths(one)] if isinstance(value, list) else []
 
 
-def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> Document:
+def merge_update(document: Mapping[str, Any], changes: Mapping[str, Any]) -> Document:
     """Return a document after a partial update: objects are merged, other values replaced."""
     made = dict(document)
     for name, value in changes.items():
         old = made.get(name)
         both = isinstance(old, Mapping) and isinstance(value, Mapping)
-        made[name] = merged(old, value) if both else value  # type: ignore[arg-type]
+        made[name] = merge_update(old, value) if both else value  # type: ignore[arg-type]
     return made
 
 

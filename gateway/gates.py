@@ -137,7 +137,7 @@ def unkept(index: SignedIndex, *given: Mapping[str, object]) -> str:
     )
 
 
-def admitted(
+def with_id(
     index: SignedIndex, outcome: Outcome, id_: str | None, routing: object, *, create: bool
 ) -> Document:
     """Return a signed document for a gate, with a random id if it has none."""

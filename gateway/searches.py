@@ -29,7 +29,7 @@ from shinglefold.gateway.rest import (
     whole_number,
     write_value,
 )
-from shinglefold.gateway.search_answers import marked, with_body, with_dedup, with_reachable_total
+from shinglefold.gateway.search_answers import unfolded_answer, with_body, with_dedup, with_reachable_total
 from shinglefold.model.recipe import Recipe
 from shinglefold.rerank.engine_calls import run_together
 from shinglefold.rerank.request.fold_options import FoldOptions, may_compare_texts
@@ -162,7 +162,7 @@ class FoldedSearches:
             plain = yield from send(replace(request, body=with_dedup(body) or None))
             if plain.refused:
                 return plain
-            return replace(plain, body=marked(plain.body, body, request.parameters, str(trouble)))
+            return replace(plain, body=unfolded_answer(plain.body, body, request.parameters, str(trouble)))
         return None if answer is None else RestResponse(200, answer)
 
     def search_template(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
@@ -187,7 +187,7 @@ class FoldedSearches:
             return None
         plain = yield from send(replace(request, body=template.bare))
         if not plain.refused:
-            plain = replace(plain, body=marked(plain.body, None, request.parameters, template.why))
+            plain = replace(plain, body=unfolded_answer(plain.body, None, request.parameters, template.why))
         return plain
 
     def msearch(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
@@ -272,7 +272,7 @@ class FoldedSearches:
                 answers[place] = _answer_of(outcome)
             elif outcome is not None and "hits" in answers[place]:
                 search = None if searches[place].as_template else searches[place].body
-                answers[place] = marked(answers[place], search, {}, str(outcome))
+                answers[place] = unfolded_answer(answers[place], search, {}, str(outcome))
         took = max(whole_number(one.get("took")) for one in answers.values())
         joined = {"took": took, "responses": [answers[place] for place in range(len(searches))]}
         return replace(plain, status=200, body=joined)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
-from shinglefold.documents import merged
+from shinglefold.documents import merge_update
 from shinglefold.engines.http.errors import reason as error_reason
 from shinglefold.errors import ConfigError, EngineError, PermissionDenied, UnsupportedQuery
 from shinglefold.gateway.indices import KnownIndices, SignedIndex, alias_options
@@ -76,7 +76,7 @@ class UpdateRequest:
 
     def merged(self, found: VersionedDocument) -> JSON:
         """Return the stored document after the update, without a fingerprint."""
-        made: JSON = self.index.bare(merged(found.source, self.body["doc"]))
+        made: JSON = self.index.bare(merge_update(found.source, self.body["doc"]))
         return made
 
     def signed(self, found: VersionedDocument, outcome: Outcome) -> JSON:
@@ -99,7 +99,7 @@ class UpdateRequest:
                 f"`shinglefold backfill {self.index.name}`"
             )
             return {**kept, "doc": doc}
-        return {**kept, "doc": merged(doc, action["doc"])}
+        return {**kept, "doc": merge_update(doc, action["doc"])}
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from shinglefold.contracts.engine import VersionedDocument
-from shinglefold.gateway.gates import Admit, admit, admitted, refresh, single, unkept
+from shinglefold.gateway.gates import Admit, admit, refresh, single, unkept, with_id
 from shinglefold.gateway.indices import KnownIndices, SignedIndex
 from shinglefold.gateway.rest import (
     Operation,
@@ -194,7 +194,7 @@ def _update_once(
             answer = yield from send(replace(request, body=write_value(update.body)))
             # Another writer stored the document meanwhile, and its fingerprint is to be renewed.
             return answer, not answer.failed
-        (outcome,) = yield Work(partial(inserted, index, [(id_, document)]))
+        (outcome,) = yield Work(partial(process_upserts, index, [(id_, document)]))
         refused = _refusal_answer(outcome, index.name, id_)
         if refused is not None:
             return refused, False
@@ -236,7 +236,7 @@ def warn_unread(index: SignedIndex) -> None:
     )
 
 
-def inserted(index: SignedIndex, documents: Sequence[tuple[str | None, Any]]) -> list[Outcome | str]:
+def process_upserts(index: SignedIndex, documents: Sequence[tuple[str | None, Any]]) -> list[Outcome | str]:
     """Return the documents that updates insert after the pipeline, or the reason why they are refused."""
     if not index.gated:
         return index.sign(documents)
@@ -255,7 +255,7 @@ def _admit(
     if why := unkept(index, parameters):
         return RestResponse(400, failure(why))
     create = operation.name == "create" or parameters.get("op_type") == "create"
-    document = admitted(index, outcome, operation.id, parameters.get("routing"), create=create)
+    document = with_id(index, outcome, operation.id, parameters.get("routing"), create=create)
     answers = yield from admit(Admit(index, [document], request.headers))
     yield from refresh(request, index)
     return single(answers[0])

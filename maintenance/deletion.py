@@ -17,7 +17,7 @@ from shinglefold.maintenance.preconditions import (
     source_obstacles,
     write_obstacles,
 )
-from shinglefold.maintenance.reconcile import DocumentKey, guarded, key_of_action, unrecognized_content
+from shinglefold.maintenance.reconcile import DocumentKey, guarded_action, key_of_action, unrecognized_content
 from shinglefold.maintenance.scan import Scan, Throttle, restart_on_expiry, whole_source
 from shinglefold.maintenance.setup import is_ours
 from shinglefold.model.recipe import META_KEY, stored_recipe
@@ -436,5 +436,5 @@ class _Stripper:
 def _action(hit: Hit, path: str) -> dict[str, Any]:
     """Return the write that takes the fingerprint out of a document, or a placeholder out of the index."""
     if is_placeholder(hit["_source"], path):
-        return guarded({"_op_type": "delete"}, hit)
-    return guarded({"_op_type": "index", "_source": without_fingerprint(hit["_source"], path)}, hit)
+        return guarded_action({"_op_type": "delete"}, hit)
+    return guarded_action({"_op_type": "index", "_source": without_fingerprint(hit["_source"], path)}, hit)

@@ -340,15 +340,15 @@ def _with_target(definition: Any, field: str) -> Any:  # noqa: ANN401 - JSON
     return named
 
 
-def retargeted(definition: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JSON
+def retarget(definition: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JSON
     """Return a pipeline that writes fingerprints to another field and reads them from there."""
     if old == new:
         return definition
     if isinstance(definition, list):
-        return [retargeted(one, old, new) for one in definition]
+        return [retarget(one, old, new) for one in definition]
     if not isinstance(definition, Mapping):
         return definition
-    changed = {name: retargeted(one, old, new) for name, one in definition.items()}
+    changed = {name: retarget(one, old, new) for name, one in definition.items()}
     made = changed.get("supershingle")
     if isinstance(made, dict) and made.get("target_field", FIELD) == old:
         made["target_field"] = new

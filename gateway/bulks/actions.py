@@ -9,7 +9,7 @@ from shinglefold.documents import json_type
 from shinglefold.engines.http.connection import product_of_client
 from shinglefold.errors import ConfigError, InputError, ShinglefoldError
 from shinglefold.gateway.bulks.items import BulkItem
-from shinglefold.gateway.dialects import encoded
+from shinglefold.gateway.dialects import encode_body
 from shinglefold.gateway.interceptor import Interceptor
 from shinglefold.gateway.rest import RestRequest, Steps, read_value, warn, warn_stale
 from shinglefold.ingest.pipeline.steps import METADATA
@@ -127,7 +127,7 @@ def _expand(action: Any, expand: Callable[..., Any], dumps: Callable[..., Any]) 
             f"an action must be an object or a text, as helpers.bulk takes it, not {json_type(action)}"
         ) from error
     try:
-        return action, line, None if source is None else encoded(dumps(source))
+        return action, line, None if source is None else encode_body(dumps(source))
     except Exception as error:
         id_ = action.get("_id") if isinstance(action, Mapping) else None
         path, value = _unwritable(source, dumps)

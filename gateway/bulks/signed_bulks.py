@@ -7,7 +7,7 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.gateway.bulks.items import BulkItem, BulkSegment, read_items
-from shinglefold.gateway.gates import Admit, admit, admitted, refresh, unkept
+from shinglefold.gateway.gates import Admit, admit, refresh, unkept, with_id
 from shinglefold.gateway.indices import KnownIndices
 from shinglefold.gateway.rest import (
     Operation,
@@ -38,7 +38,7 @@ from shinglefold.gateway.updates import (
     sign_if_switched,
     with_version,
 )
-from shinglefold.gateway.writes import DROPPED, check_pipeline, inserted, source_of, warn_unread
+from shinglefold.gateway.writes import DROPPED, check_pipeline, process_upserts, source_of, warn_unread
 from shinglefold.ingest.pipeline.pipeline import Outcome
 
 _CONFLICT, _DONE = 409, 200
@@ -182,7 +182,7 @@ class SignedBulks:
                     item.refuse(why)
                 else:
                     create = item.verb == "create" or item.metadata.get("op_type") == "create"
-                    item.admitted = admitted(index, outcome, item.id, item.route, create=create)
+                    item.admitted = with_id(index, outcome, item.id, item.route, create=create)
 
     def _send(self, request: RestRequest, items: Sequence[BulkItem], *, begun: bool) -> Steps[RestResponse]:
         """Send actions, those that met a conflict again; return the response to the first request.
@@ -285,7 +285,7 @@ class SignedBulks:
         index = chosen[0][0].signer
         new = [(item.id, document) for item, found, document in chosen if found is None]
         old = [(item.id, document) for item, found, document in chosen if found is not None]
-        made = iter((yield Work(partial(inserted, index, new))) if new else ())
+        made = iter((yield Work(partial(process_upserts, index, new))) if new else ())
         merged = iter((yield Work(partial(index.sign, old))) if old else ())
         for item, found, _ in chosen:
             outcome = next(made if found is None else merged)

@@ -353,7 +353,7 @@ _REPLACED = frozenset(
 )
 
 
-def intercepted(
+def request_of_message(
     operation: Operation, request: GatewayRequest, caller: HttpCaller, body: bytes
 ) -> Intercepted:
     """Return a request in the form that the interceptor reads."""

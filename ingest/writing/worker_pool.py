@@ -35,7 +35,7 @@ from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, encode_docum
 from shinglefold.ingest.pipeline.steps import Failure
 from shinglefold.ingest.readers.record import without_surrogates
 from shinglefold.options.validation import check_workers
-from shinglefold.runtime.signals import deferred
+from shinglefold.runtime.signals import defer_interrupts
 
 _Q = TypeVar("_Q")
 _A = TypeVar("_A")
@@ -82,7 +82,7 @@ class WorkerProcess:
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(self._work, theirs, ours), daemon=True)
         # A signal handler's exception during the fork would be lost, or leave an unknown process.
-        with deferred():
+        with defer_interrupts():
             process.start()
             self._process, self._channel = process, ours
         # Only the child keeps its end of the pipe open, so that the pipe closes when the child dies.

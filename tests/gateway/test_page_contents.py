@@ -15,7 +15,7 @@ from shinglefold.gateway.pages.compare_page import compare_json
 from shinglefold.gateway.pages.documents import (
     document_json,
     passage_pieces,
-    shortened,
+    shorten,
     snippet,
     without_middle,
 )
@@ -120,10 +120,10 @@ def test_pieces_of_a_passage(given, pieces):
 
 
 def test_long_stretches_are_cut_between_words():
-    assert without_middle("x" * 220) == shortened("x" * 220) == "x" * 220
+    assert without_middle("x" * 220) == shorten("x" * 220) == "x" * 220
     words = "word " * 100
     assert without_middle(words) == f"{'word ' * 19}word … {'word ' * 19}".rstrip() + " "
-    assert shortened(words, 12) == "word word…"
+    assert shorten(words, 12) == "word word…"
 
 
 RECIPE = Recipe(make_scheme(codes=["en"]), {}, fields=("title", "body"))

@@ -26,7 +26,7 @@ from shinglefold.engines.embedded.schema.requests import (
     bool_option,
     check_options,
     int_option,
-    unsupported,
+    unsupported_error,
 )
 from shinglefold.errors import EngineUnavailable, UnsupportedQuery, reason_of, suggest
 from shinglefold.options.validation import check_object
@@ -186,7 +186,7 @@ def _dynamic(where: str, definition: Mapping[str, Any]) -> str:
         return ""
     text = str(definition["dynamic"]).lower()
     if text not in _DYNAMIC:
-        raise unsupported(f"value of dynamic in {where or 'mappings'}", text, _DYNAMIC)
+        raise unsupported_error(f"value of dynamic in {where or 'mappings'}", text, _DYNAMIC)
     return text
 
 
@@ -220,7 +220,7 @@ def _definitions(prefix: str, what: str, given: object) -> Iterator[tuple[str, M
 def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
     kind = str(definition.get("type"))
     if kind not in TYPES:
-        raise unsupported(f"field type (of {path!r})", kind, (*TYPES, "object"))
+        raise unsupported_error(f"field type (of {path!r})", kind, (*TYPES, "object"))
     if "analyzer" in definition or "search_analyzer" in definition:
         raise UnsupportedQuery(f"mapping of {path!r}: no analyzer can be named{_WHY_NO_ANALYZER}")
     check_options(f"{kind} field {path!r}", definition, _OPTIONS.get(kind, _VALUE))
@@ -230,7 +230,7 @@ def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
     if "ignore_above" in definition:
         int_option(f"ignore_above of {path!r}", definition["ignore_above"], 1)
     if definition.get("format", DATE_FORMAT) not in DATE_FORMATS:
-        raise unsupported(f"date format (of {path!r})", str(definition["format"]), DATE_FORMATS)
+        raise unsupported_error(f"date format (of {path!r})", str(definition["format"]), DATE_FORMATS)
     for sub, sub_definition in _definitions(f"{path}.", "fields", definition.get("fields", {})):
         if "fields" in sub_definition:
             raise UnsupportedQuery(f"mapping of {sub}: a multi-field can't have multi-fields")

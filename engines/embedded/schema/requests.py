@@ -42,7 +42,7 @@ METADATA = frozenset(
 )  # fmt: skip
 
 
-def unsupported(what: str, name: str, known: Iterable[str]) -> UnsupportedQuery:
+def unsupported_error(what: str, name: str, known: Iterable[str]) -> UnsupportedQuery:
     """Return the error for an unknown name, with the most similar known one."""
     names = sorted(known)
     near = nearest(name, names)
@@ -62,7 +62,7 @@ def check_options(what: str, given: object, known: Iterable[str]) -> Mapping[str
     found = check_object(what, given, f"an object with {', '.join(names)}", UnsupportedQuery)
     for key in found:
         if key not in names:
-            raise unsupported(f"option of {what}", str(key), names)
+            raise unsupported_error(f"option of {what}", str(key), names)
     return found
 
 
@@ -110,7 +110,7 @@ def check_parameters(parameters: Mapping[str, Any] | None) -> None:
         if name in _WITHOUT_EFFECT:
             continue
         if name not in _VALUES:
-            raise unsupported("search parameter", str(name), [*_WITHOUT_EFFECT, *_VALUES])
+            raise unsupported_error("search parameter", str(name), [*_WITHOUT_EFFECT, *_VALUES])
         if str(value).lower() not in _VALUES[name]:
             has = " or ".join(sorted(_VALUES[name]))
             raise UnsupportedQuery(f"the embedded engine has {name} {has} only, not {quote(value)}")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import tantivy
 
 from shinglefold.contracts.exclusive_writes import PreparedDocument
-from shinglefold.documents import merged
+from shinglefold.documents import merge_update
 from shinglefold.engines.embedded.schema.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.schema.requests import Action, RefusedAction
 from shinglefold.engines.embedded.schema.tantivy_schema import (
@@ -171,7 +171,7 @@ class IndexWriter:
         elif action.verb == "update":
             if (old := self.source(action.id)) is None and action.upsert is None:
                 raise RefusedAction(404, f"[{action.id}]: document missing")
-            source = action.upsert or {} if old is None else merged(old, action.source)
+            source = action.upsert or {} if old is None else merge_update(old, action.source)
             self._validate(action.id, source, replaces=old is not None)
         else:
             there = (
