@@ -339,7 +339,7 @@ def _accented_letters(table: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def folded(plain: str) -> str:
+def fold_case(plain: str) -> str:
     """Return a text without case, of the same length."""
     small = plain.casefold()
     if len(small) == len(plain):

@@ -23,7 +23,7 @@ from shinglefold.grouping.gate.protocol.member import (
 from shinglefold.grouping.similarity import Pair, SimilarityModel
 from shinglefold.maintenance.guarded_updates import read_documents
 from shinglefold.maintenance.reconcile import key_of
-from shinglefold.rerank.hits import identity, missing
+from shinglefold.rerank.hits import identity, missing_parts
 from shinglefold.rerank.similar import QueryDocument
 from shinglefold.rerank.similar.query_document import candidate_queries, stored_digests
 from shinglefold.runtime.backoff import Backoff
@@ -263,7 +263,7 @@ class CandidateLookup:
         return hits
 
     def _complete(self, answer: JSON) -> JSON:
-        if lacks := missing(answer):
+        if lacks := missing_parts(answer):
             raise EngineUnavailable(
                 f"{self._index}: the answer to a search was incomplete ({lacks}); try again"
             )

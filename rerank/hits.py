@@ -389,7 +389,7 @@ def _reason_texts(reason: object) -> Iterator[str]:
         reason = reason.get("caused_by")
 
 
-def missing(answer: Mapping[str, Any]) -> JSON:
+def missing_parts(answer: Mapping[str, Any]) -> JSON:
     """Return what an answer lacks, by name: numbers, or true; {} if it is complete."""
     clusters = answer.get("_clusters")
     lost = sum(int(clusters.get(name) or 0) for name in ("skipped", "partial", "failed")) if clusters else 0
@@ -413,7 +413,7 @@ def lost_hits(answer: Mapping[str, Any], size: int, total: object, behind: int) 
         total: ``hits.total`` of the search.
         behind: how many hits were read before.
     """
-    if missing(answer):
+    if missing_parts(answer):
         return 0
     counted = total["value"] if isinstance(total, Mapping) else 0
     return max(0, min(size, counted - behind) - len(answer["hits"]["hits"]))
@@ -435,7 +435,7 @@ class PartialAnswer:
 
     def note(self, answer: Mapping[str, Any], cut: int = 0) -> bool:
         """Record what an answer lacks, and how many hits are cut; return whether it is partial."""
-        lacks = missing(answer) | ({CUT: cut} if cut else {})
+        lacks = missing_parts(answer) | ({CUT: cut} if cut else {})
         for name, value in lacks.items():
             self.lacks[name] = max(self.lacks.get(name, 0), value)
         if lacks:

@@ -50,7 +50,7 @@ class DisjointSets:
         return self.parents
 
 
-def connected(a: Int64s, b: Int64s, count: int) -> Int64s:
+def connected_components(a: Int64s, b: Int64s, count: int) -> Int64s:
     """Return the connected component of each of ``count`` items, given the pairs (a[p], b[p]).
 
     Returns:

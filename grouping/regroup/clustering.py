@@ -16,7 +16,7 @@ from shinglefold.model.values import Int64s
 from shinglefold.rerank.fold.matcher import uncertain_range
 from shinglefold.sketch.all_pairs import iter_pairs
 from shinglefold.sketch.b_bit_minhash import Floats
-from shinglefold.sketch.clustering import DisjointSets, connected, leader_clusters
+from shinglefold.sketch.clustering import DisjointSets, connected_components, leader_clusters
 
 Flags = NDArray[np.bool_]
 #: The role of an item: not known yet, a leader, or matching a leader before it.
@@ -132,7 +132,7 @@ class _Pairs:
 
 def _doubtful_components(sure: tuple[Int64s, Int64s], doubt: tuple[Int64s, Int64s], count: int) -> Flags:
     a, b = (np.concatenate(side) for side in zip(sure, doubt, strict=True))
-    together = connected(a, b, count)
+    together = connected_components(a, b, count)
     found = np.zeros(count, np.bool_)
     found[together[doubt[0]]] = True
     return np.asarray(found[together], np.bool_)

@@ -24,7 +24,7 @@ from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.rerank.fold.text_verification import TextStage
 from shinglefold.runtime.backoff import Backoff
 from shinglefold.sketch.b_bit_minhash import Floats
-from shinglefold.sketch.clustering import connected
+from shinglefold.sketch.clustering import connected_components
 
 #: The verdict on a pair; ``UNKNOWN`` if the texts were not compared, or can't be.
 UNKNOWN, APART, ALIKE = -1, 0, 1
@@ -199,7 +199,7 @@ def _order(a: Int64s, b: Int64s) -> Int64s:
     """
     documents, number = np.unique(np.concatenate((a, b)), return_inverse=True)
     one, other = number[: len(a)], number[len(a) :]
-    together = connected(one, other, len(documents))
+    together = connected_components(one, other, len(documents))
     rank = np.empty(len(documents), np.int64)
     rank[np.argsort(together, kind="stable")] = np.arange(len(documents))
     low, high = np.minimum(rank[one], rank[other]), np.maximum(rank[one], rank[other])

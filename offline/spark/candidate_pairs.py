@@ -66,7 +66,7 @@ def candidates(nominations: Frame, scheme: Scheme) -> Frame:
     return shared.select("a", "b")
 
 
-def crowding(nominations: Frame, bounds: Bounds) -> dict[str, int]:
+def crowd_counts(nominations: Frame, bounds: Bounds) -> dict[str, int]:
     """Return counts of the pairs and crowded supershingles that ``nominations`` returned.
 
     Returns:
@@ -248,7 +248,9 @@ _TEXTS = ("written", "canonical")
 _VERIFIED = "a long, b long, resemblance double, similarity double"
 
 
-def verified(pairs: Frame, originals: Frame, prints: Frame, scheme: Scheme, work: StageStore) -> Frame:
+def verify_candidates(
+    pairs: Frame, originals: Frame, prints: Frame, scheme: Scheme, work: StageStore
+) -> Frame:
     """Return the candidates that are near-duplicates: (a, b, resemblance, similarity).
 
     Texts decide if the scheme says so and ``prints`` has their words. Signatures then drop only pairs that

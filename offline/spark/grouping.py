@@ -16,10 +16,10 @@ from shinglefold.model.values import Int64s
 from shinglefold.offline.spark.candidate_pairs import (
     Bounds,
     candidates,
-    crowding,
+    crowd_counts,
     nominations,
     originals,
-    verified,
+    verify_candidates,
 )
 from shinglefold.offline.spark.fingerprint_rows import FOREIGN, SIGNED, UNREADABLE, UNSIGNED, numbers, prints
 from shinglefold.offline.spark.session import Batch, Frame, StageStore, totals
@@ -30,7 +30,7 @@ _SCHEMA = "a long, b long, moved long"
 _MOST = 100
 
 
-def connected(
+def connected_components(
     edges: Frame, work: StageStore, told: Callable[[int, int], None] = lambda _round, _moved: None
 ) -> Frame:
     """Return the components of a graph as (number, root); the root is the least number of a component.
@@ -142,9 +142,9 @@ class SparkSummary:
 
     ``read``: all documents. Each is ``signed``; ``unsigned``, too short or without a fingerprint;
     ``unreadable``, damaged or sealed; or ``foreign``, of another scheme. ``copies``: documents with the
-    canonical text of an earlier one. ``nominated``, ``crowded``, ``held``, ``skipped``: see ``crowding``.
-    ``pairs``: verified pairs. ``rounds``: how many ``connected`` took. ``groups``, ``members``: the groups
-    returned, and their documents. ``linkage``: how these were made.
+    canonical text of an earlier one. ``nominated``, ``crowded``, ``held``, ``skipped``: see ``crowd_counts``.
+    ``pairs``: verified pairs. ``rounds``: how many ``connected_components`` took. ``groups``, ``members``:
+    the groups returned, and their documents. ``linkage``: how these were made.
     """
 
     read: int = 0
@@ -221,7 +221,7 @@ def groups(
         summary.rounds = number
         report(f"connecting: round {number} moved {changed:,} edges")
 
-    labels = connected(pairs.select("a", "b").union(exact), work, report_round)
+    labels = connected_components(pairs.select("a", "b").union(exact), work, report_round)
     report("naming groups")
     found = _name_groups(labels, whole, work, options.min_size, summary)
     return Grouped(found, pairs, whole, summary)
@@ -249,8 +249,8 @@ def _find_pairs(
     whole: Frame, rows: Frame, scheme: Scheme, work: StageStore, *, bounds: Bounds, summary: SparkSummary
 ) -> Frame:
     nominated = work.keep(nominations(whole, scheme, bounds), "nominated")
-    summary.take(crowding(nominated, bounds))
-    kept = work.keep(verified(candidates(nominated, scheme), whole, rows, scheme, work), "pairs")
+    summary.take(crowd_counts(nominated, bounds))
+    kept = work.keep(verify_candidates(candidates(nominated, scheme), whole, rows, scheme, work), "pairs")
     summary.take(totals(kept, pairs="count(1)"))
     return kept
 

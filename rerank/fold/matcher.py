@@ -15,7 +15,7 @@ from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch.b_bit_minhash import (
     agreement_rows,
     bit_planes,
-    differing,
+    count_differing,
     estimate,
     least_estimate,
     length_ratio,
@@ -171,7 +171,7 @@ class Matcher:
         plane = block.plane[:, : self.sufficient_words]
         count = end - begin
         if self.need:
-            near = differing(plane[:, :, begin:end], plane[:, :, begin:]) <= self.values - self.need
+            near = count_differing(plane[:, :, begin:end], plane[:, :, begin:]) <= self.values - self.need
         else:
             near = np.ones((count, len(block) - begin), np.bool_)
         if self.min_shared:
@@ -219,7 +219,7 @@ class Matcher:
         """Return which pairs differ in at most as many bits of these planes as matching pairs may."""
         if not self.need:
             return np.ones((len(rows), others.shape[2] - begin), np.bool_)
-        return differing(ones[:, :, rows], others[:, :, begin:]) <= self.values - self.need
+        return count_differing(ones[:, :, rows], others[:, :, begin:]) <= self.values - self.need
 
     def _alike(self, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
         """Return which pairs have signatures and similar lengths."""

@@ -13,7 +13,7 @@ from shinglefold.rerank.hits import (
     field_values,
     identity,
     lost_hits,
-    missing,
+    missing_parts,
     with_source,
 )
 from shinglefold.rerank.index_knowledge import IndexFacts
@@ -294,7 +294,7 @@ def unfolded_page(answer: JSON, body: Mapping[str, Any] | None, scheme: str, rea
         # The engine accepted these numbers, also as text or with a fraction.
         start, size = int(float(body.get("from", 0))), int(float(body.get("size", 10)))
     cut = 0 if body is None else _lost_count(answer, body, start, size)
-    lacks = missing(answer) | ({CUT: cut} if cut else {})
+    lacks = missing_parts(answer) | ({CUT: cut} if cut else {})
     counters = _counters(
         {"scheme": scheme, "mode": "unfolded", "mode_reason": reason},
         _stopped_by(answer, body, start, size, lacks),
