@@ -77,7 +77,7 @@ def test_all_languages_are_those_whose_dictionaries_are_there(run, make, monkeyp
     make({"title": _TEXT, "body": _TEXT})
     run("setup", "theirs")
     points = {**installed_languages(), "xx": EntryPoint("xx", f"{__name__}:Lacking", registry.LANGUAGES)}
-    monkeypatch.setattr(registry, "installed", lambda: points)
+    monkeypatch.setattr(registry, "installed_languages", lambda: points)
     run("setup", "theirs", "--languages", "all").check(
         0, "left out because their dictionaries are not installed: xx"
     )

@@ -131,7 +131,7 @@ def test_the_table_has_a_line_a_language(run):
 )
 def test_one_that_can_not_be_used_is_listed_with_what_it_lacks(run, monkeypatch, plugin, problem, install):
     points = {**installed_languages(), "xx": EntryPoint("xx", plugin, registry.LANGUAGES)}
-    monkeypatch.setattr(registry, "installed", lambda: points)
+    monkeypatch.setattr(registry, "installed_languages", lambda: points)
     ran = run("info", "--json").check(0)
     *others, last = ran.json()["languages"]
     assert [one["code"] for one in others] == list(points)[:-1]
@@ -150,7 +150,7 @@ def test_a_language_left_out_for_want_of_its_dictionary_is_named_once_with_the_c
         **installed_languages(),
         "xx": EntryPoint("xx", f"{__name__}:LacksItsDictionary", registry.LANGUAGES),
     }
-    monkeypatch.setattr(registry, "installed", lambda: points)
+    monkeypatch.setattr(registry, "installed_languages", lambda: points)
     (told,) = run("compare", "--text", "a b c", "a b c", "--json").err.splitlines()
     assert "left out because their dictionaries are not installed: xx;" in told
     assert "pip install 'shinglefold[zh]'" in told
