@@ -99,7 +99,7 @@ class Kernel:
             router.rest,
             np.array(router.lexical),
             router.known,
-            router.mixed,
+            router.mixed_mask,
             work,
         )
 

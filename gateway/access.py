@@ -97,7 +97,7 @@ class AccessToken:
         """Return whether headers, with names in lower case, have the token."""
         return self._is_text(headers.get(TOKEN_HEADER, "")) or self.takes_authorization(headers)
 
-    def removed(self, headers: Mapping[str, str]) -> dict[str, str]:
+    def remove_from(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Return headers without the token, for the engine."""
         own = {TOKEN_HEADER, *(("authorization",) if self.takes_authorization(headers) else ())}
         return {name: value for name, value in headers.items() if name not in own}

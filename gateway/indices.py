@@ -211,7 +211,7 @@ class KnownIndices:
             name
         }
 
-    def known(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
+    def any_has_recipe(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether one of the indices that a search names is known to have a recipe."""
         return any(map(has_recipe, (yield from self._readable(index, headers)).mappings.values()))
 
@@ -269,7 +269,7 @@ class KnownIndices:
         written = yield from self._written_mappings(name, found, headers)
         return self._new_target(name, headers, found, written, when)
 
-    def switched(
+    def other_target(
         self, index: SignedIndex, stored_in: str, headers: Mapping[str, str]
     ) -> Steps[SignedIndex | None]:
         """Return the index that stored a document, if it was signed for another one; else None.

@@ -98,7 +98,7 @@ class _OneSearch:
         """Whether it is sent as a template."""
         return self.template is not None and (self.template.search is None or self.wish is None)
 
-    def sent(self) -> tuple[JSON, JSON]:
+    def request_lines(self) -> tuple[JSON, JSON]:
         """Return its lines in the engine's format."""
         template = self.template.bare if self.template is not None and self.as_template else None
         return self.header, with_dedup(self.body) if template is None else template
@@ -234,7 +234,7 @@ class FoldedSearches:
     ) -> Steps[_Template | None]:
         """Return a template with its search; None if it is sent unchanged, whatever is in it."""
         known = index is None or _names_options(body)
-        if not known and not (yield from self._indices.known(str(index), request.headers)):
+        if not known and not (yield from self._indices.any_has_recipe(str(index), request.headers)):
             return None
         return (yield from _render(request, body))
 
@@ -261,7 +261,9 @@ class FoldedSearches:
             ]
             if not rest:
                 continue
-            body = b"".join(write_value(line) + b"\n" for place in rest for line in searches[place].sent())
+            body = b"".join(
+                write_value(line) + b"\n" for place in rest for line in searches[place].request_lines()
+            )
             path = request.path if templates else request.path.removesuffix("/template")
             plain = yield from send(replace(request, path=path, body=body))
             if plain.refused or (not outcomes and len(rest) == len(searches)):

@@ -70,16 +70,16 @@ class UpdateRequest:
             warn(f"an update of {id_!r} changes what its fingerprint is made of{index.unchecked}")
         return cls(index, id_, bare, touches or (inserts and isinstance(doc, Mapping)))
 
-    def inserted(self) -> Any:  # noqa: ANN401 - JSON
+    def upsert_document(self) -> Any:  # noqa: ANN401 - JSON
         """Return the document that an update of a missing one stores; None if it stores none."""
         return self.body["doc"] if self.body.get("doc_as_upsert") else self.body.get("upsert")
 
-    def merged(self, found: VersionedDocument) -> JSON:
+    def merge_into(self, found: VersionedDocument) -> JSON:
         """Return the stored document after the update, without a fingerprint."""
         made: JSON = self.index.bare(merge_update(found.source, self.body["doc"]))
         return made
 
-    def signed(self, found: VersionedDocument, outcome: Outcome) -> JSON:
+    def signed_body(self, found: VersionedDocument, outcome: Outcome) -> JSON:
         """Return the body that updates a stored document, given the merged one after the pipeline."""
         check_document(outcome, self.index.name, self.id)
         kept = {name: value for name, value in self.body.items() if name not in ("upsert", "doc_as_upsert")}
@@ -203,7 +203,7 @@ def sign_if_switched(
 ) -> Steps[list[JSON]]:
     """Sign documents again if an alias was switched to an index of another recipe; see ``sign_again``."""
     try:
-        stored = yield from indices.switched(index, stored_in, request.headers)
+        stored = yield from indices.other_target(index, stored_in, request.headers)
         options = {} if stored is None else (yield from alias_options(index.name, request.headers))
     except Exception as error:
         # The documents are stored, which an error would hide.

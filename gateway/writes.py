@@ -156,7 +156,7 @@ class SignedWrites:
             warn_stale(name, id_, "it is stored, and can't be found")
         return (yield from self._follow_alias(update.index, request, answer))
 
-    def unsigned(self, operation: Operation, request: RestRequest) -> Steps[None]:
+    def warn_unsigned(self, operation: Operation, request: RestRequest) -> Steps[None]:
         """Warn that a request writes documents that can't be signed; it is sent unchanged."""
         body = read_object(with_body(request).body)
         if body is None:
@@ -189,7 +189,7 @@ def _update_once(
     index, id_ = update.index, update.id
     kept = {name: value for name, value in request.parameters.items() if name != "retry_on_conflict"}
     if found is None:
-        document = update.inserted()
+        document = update.upsert_document()
         if document is None:
             answer = yield from send(replace(request, body=write_value(update.body)))
             # Another writer stored the document meanwhile, and its fingerprint is to be renewed.
@@ -204,13 +204,13 @@ def _update_once(
         path = path_of(index.name, "_create", id_)
         made = replace(request, path=path, parameters=kept, body=source_of(outcome))
         return (yield from _send_once(made))
-    (outcome,) = yield Work(partial(index.sign, [(id_, update.merged(found))]))
+    (outcome,) = yield Work(partial(index.sign, [(id_, update.merge_into(found))]))
     refused = _refusal_answer(outcome, index.name, id_)
     if refused is not None:
         return refused, False
     if not own_guard:
         kept |= {"if_seq_no": found.guard.seq_no, "if_primary_term": found.guard.primary_term}
-    body = write_value(update.signed(found, outcome))
+    body = write_value(update.signed_body(found, outcome))
     return (yield from _send_once(replace(request, parameters=kept, body=body)))
 
 

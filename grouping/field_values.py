@@ -124,7 +124,7 @@ class Values:
             return field_values(hit, path)
         return values_at(hit.get("_source") or {}, self._sources[path])
 
-    def given(self, path: str, values: Sequence[Any]) -> list[Any]:
+    def comparable_values(self, path: str, values: Sequence[Any]) -> list[Any]:
         """Return the comparable values of a document that is not stored yet.
 
         Raises:

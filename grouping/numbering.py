@@ -139,7 +139,7 @@ class Numbering:
         keys = [self._key_of(actions[place]) for place in documents]
         numbered = dict(zip(documents, self._assign_numbers(list(documents.values()), keys), strict=True))
         return [
-            {**action, "_source": self._gate_fields.stamped(action["_source"], *numbered[place])}
+            {**action, "_source": self._gate_fields.add_group(action["_source"], *numbered[place])}
             if place in numbered
             else action
             for place, action in enumerate(actions)

@@ -269,7 +269,7 @@ class SimilarityModel:
         return {(one, other - len(documents)): verdict for (one, other), verdict in verdicts.items()}
 
     def _comparable(self, path: str, values: Sequence[Any]) -> Sequence[Any]:
-        return values if self._values is None else self._values.given(path, values)
+        return values if self._values is None else self._values.comparable_values(path, values)
 
     def _read(self, hit: Mapping[str, Any], path: str) -> list[Any]:
         return field_values(hit, path) if self._values is None else self._values.read(hit, path)

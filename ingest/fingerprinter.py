@@ -232,7 +232,7 @@ class Fingerprinter:
         Args:
             languages: the declared language of each document, or None.
         """
-        return self._json(batch.declaring(languages, self.languages), self._sketches(batch))
+        return self._json(batch.with_languages(languages, self.languages), self._sketches(batch))
 
     def fingerprint_arrays(
         self,
@@ -301,7 +301,7 @@ class Fingerprinter:
         self._count_characters(texts)
         with self.meter.stage("canon"):
             batch = self.canonicalizer.hash_batch(texts, languages)
-        declared = batch if languages is None else batch.declaring(languages, self.languages)
+        declared = batch if languages is None else batch.with_languages(languages, self.languages)
         return declared, self._sketches(batch)
 
     def _sketches(self, batch: TokenBatch) -> Sketches:

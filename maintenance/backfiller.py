@@ -332,7 +332,7 @@ class _Backfill:
             for page, outcomes in pages:
                 # Updates must be counted, even after Ctrl-C.
                 self._check_new(page.hits, outcomes)
-                with self.interrupts.held():
+                with self.interrupts.hold():
                     written = self.updater.write(page.hits, outcomes)
                     if is_sweep and self.skipped_before:
                         written.forget_skipped()

@@ -386,7 +386,7 @@ class _Stripper:
         scan = Scan(self.engine, index, _query(path), keep_alive=self.throttle.keep_alive, fields=fields)
         position = scan.start()
         for page in scan.pages(position):
-            with interrupts.held():
+            with interrupts.hold():
                 self._strip_page(page.hits, path, lambda: interrupts.pending)
             self._report()
             position = page.place

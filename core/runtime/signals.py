@@ -102,7 +102,7 @@ class Interrupts:
             raise Interrupted(self.signal)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Run the block to its end, then check."""
         yield
         self.check()

@@ -276,7 +276,7 @@ class SignedBulks:
                 item.lines = [item.lines[0], write_value(item.update.body)]
                 item.update, item.stale = None, found
                 continue
-            document = item.update.inserted() if found is None else item.update.merged(found)
+            document = item.update.upsert_document() if found is None else item.update.merge_into(found)
             item.missing = document is None
             if document is not None:
                 chosen.append((item, found, document))
@@ -299,7 +299,7 @@ class SignedBulks:
                 continue
             if "if_seq_no" not in metadata:
                 metadata |= {"if_seq_no": found.guard.seq_no, "if_primary_term": found.guard.primary_term}
-            item.send("update", metadata, write_value(item.update.signed(found, outcome)))
+            item.send("update", metadata, write_value(item.update.signed_body(found, outcome)))
 
 
 def _prepare(items: Sequence[BulkItem]) -> None:

@@ -147,7 +147,7 @@ class Admin:
         """Return the caller, without the gateway's own token."""
         own = dict(caller_headers(headers))
         own.pop("content-type", None)
-        return HttpCaller(self.token.removed(own))
+        return HttpCaller(self.token.remove_from(own))
 
 
 def _fingerprint_answer(outcome: Outcome | str, field: str) -> Mapping[str, Any]:

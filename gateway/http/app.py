@@ -234,7 +234,7 @@ class GatewayApp:
         try:
             response = await self.parts.upstream.open(request.method, request.target, headers, body)
         except UpstreamFailure as failure:
-            self.parts.metrics.failed("upstream")
+            self.parts.metrics.count_failure("upstream")
             await self._give(refusal(failure.status, str(failure)), request, send)
             return
         async with response:
@@ -260,7 +260,7 @@ class GatewayApp:
                 return
             except OSError as error:
                 # The server closes the connection, so no client takes the answer for a complete one.
-                self.parts.metrics.failed("cut off")
+                self.parts.metrics.count_failure("cut off")
                 _log.warning("upstream ended an answer too early: %s", type(error).__name__)
                 return
         await send({"type": "http.response.body", "body": b""})

@@ -331,7 +331,7 @@ class Interception:
         except UpstreamFailure as failure:
             return self._count_failure(operation, "upstream", refusal(failure.status, f"{failure}"))
         self._metrics.count(operation, "unfolded")
-        self._metrics.failed("unfolded")
+        self._metrics.count_failure("unfolded")
         body = response.native.content
         if not response.failed:
             body = mark_unfolded(operation, given.request, response.body, reason)
@@ -339,7 +339,7 @@ class Interception:
         return Answer(response.status, body, _whole(response.native), given.caller.warnings, outcome)
 
     def _count_failure(self, operation: str, kind: str, answer: Answer) -> Answer:
-        self._metrics.failed(kind)
+        self._metrics.count_failure(kind)
         _log.warning(
             "a request was refused",
             extra={"fields": {"operation": operation, "kind": kind, "status": answer.status}},

@@ -155,9 +155,9 @@ class Messages:
     def __call__(self, key: str, **values: object) -> str:
         """Return a message with values in it; numbers are written as the language writes them."""
         text = self._texts[key][self.language]
-        return text.format_map({name: self.written(value) for name, value in values.items()})
+        return text.format_map({name: self.format_value(value) for name, value in values.items()})
 
-    def written(self, value: object) -> str:
+    def format_value(self, value: object) -> str:
         """Return a value in the language's format: whole numbers by thousands, shares with two digits."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return str(value)

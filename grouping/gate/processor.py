@@ -80,7 +80,7 @@ class Uniqueness:
 
     def _outcome(self, document: Document, verdict: Verdict, gate_fields: GateFields) -> ProcessorResult:
         if verdict.status == "accepted":
-            return gate_fields.stamped(document, verdict.group, verdict.leads)
+            return gate_fields.add_group(document, verdict.group, verdict.leads)
         if verdict.status == "failed" or verdict.like is None:
             return Refused(verdict.reason)
         return Refused(verdict.reason, verdict.like.id, verdict.like.likeness, verdict.group)

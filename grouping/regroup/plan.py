@@ -331,11 +331,11 @@ class GroupWriter:
         action: JSON = {"_index": change.key.index, "_id": change.key.id}
         gate_fields = GateFields(self.path)
         if not self.engine.can.seq_no:
-            return action | {"_source": gate_fields.stamped(source, change.group, change.leads)}
+            return action | {"_source": gate_fields.add_group(source, change.group, change.leads)}
         action |= {"if_seq_no": change.version[0], "if_primary_term": change.version[1]}
         if gate_fields.has_other_form(source):
             # The document went through the index's own pipeline before.
-            whole = gate_fields.stamped(source, change.group, change.leads)
+            whole = gate_fields.add_group(source, change.group, change.leads)
             action |= {"_op_type": "index", "_source": whole, "pipeline": "_none"}
         else:
             parts = {GROUP: change.group, LEADER: change.leads}

@@ -171,7 +171,7 @@ class _Regrouping:
     watch: IndexWatch = field(init=False)
 
     def __post_init__(self) -> None:
-        given = self.options = self.options.completed(self.recipe)
+        given = self.options = self.options.with_stored_rules(self.recipe)
         self.values = Values.of_all(self.engine, self.index, given.scope)
         path = None if given.checkpoint is None or given.dry_run else Path(given.checkpoint)
         scheme = self.recipe.scheme.id
@@ -341,7 +341,7 @@ class _Regrouping:
         for begin in range(0, len(changes), size):
             batch = changes[begin : begin + size]
             # A batch that was written must be counted, even at Ctrl-C.
-            with self.interrupts.held():
+            with self.interrupts.hold():
                 self.writer.write(batch, self.counts)
                 done = before + begin + len(batch)
                 self.journal.save(done, self.passes, self.counts)

@@ -58,7 +58,7 @@ class VerdictLog:
             ids += blake2b("\0".join(sorted(pair)).encode(), digest_size=8, key=self._key).digest()
         return np.frombuffer(bytes(ids), "<u8").astype(np.uint64)
 
-    def known(self, pairs: Uint64s) -> Verdicts:
+    def verdicts_on(self, pairs: Uint64s) -> Verdicts:
         """Return the verdicts on pairs."""
         verdicts = np.full(len(pairs), UNKNOWN, np.int8)
         if self._fresh:
@@ -156,7 +156,7 @@ class TextVerdicts:
         """
         digests = [[census.digest(place) for place in side.tolist()] for side in (a, b)]
         pairs = self.log.pairs(*digests)
-        verdicts = self.log.known(pairs)
+        verdicts = self.log.verdicts_on(pairs)
         open_ = np.flatnonzero(verdicts == UNKNOWN)
         if not len(open_) or not self.stage.ready():
             return verdicts

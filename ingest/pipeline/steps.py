@@ -226,7 +226,7 @@ def _step(definition: object, tools: Tools, factories: Mapping[str, Factory], wh
     handlers = check_handlers(options.value("on_failure"), options.place)
     on_failure = build_steps(handlers, tools, factories, f"{where}.on_failure")
     processor = factory(options, tools)
-    options.done()
+    options.check_all_taken()
     if not isinstance(processor, Processor):
         raise ConfigError(
             f"{where}: the plugin {name!r} returned {processor!r:.100}, which is not a processor"

@@ -65,7 +65,7 @@ class Tools:
 
 
 class Options:
-    """The options of one processor, taken one by one; ``done`` rejects those that were not taken."""
+    """The options of one processor, taken one by one; ``check_all_taken`` rejects the others."""
 
     def __init__(self, values: object, place: str) -> None:
         self.place = place
@@ -123,7 +123,7 @@ class Options:
     def _missing_message(self, names: str) -> str:
         return f"{self.place}: the option {names} is required"
 
-    def done(self) -> None:
+    def check_all_taken(self) -> None:
         """Reject options that were not taken; the error names the nearest known one."""
         check_known(f"option (in {self.place})", self._values, tuple(self._known))
 

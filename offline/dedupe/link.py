@@ -119,7 +119,7 @@ class _Search:
         return np.asarray(equal.any(axis=1))
 
     def _verify(self, a: Int64s, b: Int64s) -> None:
-        found: PairVerdicts = self._judge.verified(a, b)
+        found: PairVerdicts = self._judge.verify(a, b)
         kept = found.kept
         self._add(_rows(a[kept], b[kept], found.resemblance[kept], found.similarity[kept]))
 
@@ -276,7 +276,7 @@ def leader_labels(
         for others, alike in ((buckets.equal(place), True), (buckets.candidates(place), False)):
             near = others[free[others]]
             if len(near) and not alike:
-                near = near[judge.verified(np.full(len(near), row), rows[near]).kept]
+                near = near[judge.verify(np.full(len(near), row), rows[near]).kept]
             free[near] = False
             leaders[rows[near]] = row
     copies = np.flatnonzero(duplicates.is_duplicate)

@@ -229,7 +229,7 @@ class PairJudge:
         def alike(a: Int64s, b: Int64s) -> NDArray[np.bool_]:
             kept = self._nomination_mask(a, b, slot)
             rows = np.flatnonzero(kept)
-            kept[rows] = self.verified(a[rows], b[rows]).kept
+            kept[rows] = self.verify(a[rows], b[rows]).kept
             return kept
 
         return alike
@@ -243,7 +243,7 @@ class PairJudge:
             return np.ones(len(a), np.bool_)
         return np.asarray(self._words[a, slot] == self._words[b, slot])
 
-    def verified(self, a: Int64s, b: Int64s) -> PairVerdicts:
+    def verify(self, a: Int64s, b: Int64s) -> PairVerdicts:
         """Return the verdicts on pairs that share enough supershingles."""
         near = self._verifier.similar_length(a, b)
         rows = np.flatnonzero(near)

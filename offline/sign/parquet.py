@@ -36,7 +36,7 @@ def sign_rows(signer: Signer, task: RowGroup, path: str, tally: SignTally, *, as
         for batch in batches:
             rows = rows_of(batch.select(read))
             plain = list(_documents(signer, task, rows, number, tally))
-            made = signer.signed([one for _, one in plain], tally)
+            made = signer.sign_documents([one for _, one in plain], tally)
             places = {id(one): place for place, one in plain}
             if as_parquet:
                 kept = [(places[id(one)], one, fingerprint) for one, fingerprint in made]

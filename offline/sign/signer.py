@@ -176,10 +176,10 @@ class Signer:
         """Yield the line numbers of signed documents, and their lines with fingerprints as pieces."""
         tally.refused += [("read", record.reason, record) for record in read.refused]
         tally.meter.counts["replaced"] += read.replaced
-        for one, fingerprint in self.signed(list(self._documents(read, tally)), tally):
+        for one, fingerprint in self.sign_documents(list(self._documents(read, tally)), tally):
             yield one.line, self.line_of(one, fingerprint, tally)
 
-    def signed(self, plain: Sequence[ParsedLine], tally: SignTally) -> list[tuple[ParsedLine, bytes]]:
+    def sign_documents(self, plain: Sequence[ParsedLine], tally: SignTally) -> list[tuple[ParsedLine, bytes]]:
         """Return the documents that have a text, each with its fingerprint as JSON."""
         self._record_fields(plain, tally)
         kept, texts, languages = self.texts(plain, tally)

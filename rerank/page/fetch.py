@@ -101,7 +101,7 @@ class SeqNoFetch:
         request["docvalue_fields"] = with_doc_values(request, [self._digest])
         return {**request, "seq_no_primary_term": True}
 
-    def found(self, hits: Sequence[Hit], answer: Sequence[JSON]) -> list[JSON]:
+    def hits_in_order(self, hits: Sequence[Hit], answer: Sequence[JSON]) -> list[JSON]:
         """Return the requested hits of an answer, in their order.
 
         Raises:
@@ -224,7 +224,7 @@ def _by_seq_no(
         except WindowTooLarge:
             # Requests by id may be smaller.
             raise AmbiguousSeqNo from None
-        found += numbered.found(hits, answer["hits"]["hits"])
+        found += numbered.hits_in_order(hits, answer["hits"]["hits"])
     return dict(zip(places, found, strict=True))
 
 

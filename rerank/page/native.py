@@ -187,7 +187,7 @@ class _Page:
         if lacking or len(numbers) < len(hits):
             return None
         self._partial.note(answer)
-        counted = yield from self._counting.counted(answer, extra, numbers)
+        counted = yield from self._counting.count_groups(answer, extra, numbers)
         page = [
             self._hit(hit, counted.members.get(number, 1)) for hit, number in zip(hits, numbers, strict=True)
         ]

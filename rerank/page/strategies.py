@@ -153,7 +153,7 @@ def begin_cursor(request: SearchRequest, scheme: str, *, keep_alive: str | None,
     if isinstance(options.cursor, str) and not options.renew:
         return cursor
     pit = (yield Call("open_pit", (request.index, keep_alive))) if keep_alive is not None else None
-    return cursor.renewed(pit)
+    return cursor.restart(pit)
 
 
 def read_page(reading: WindowReader, cursor: Cursor, key: bytes) -> Steps[JSON]:

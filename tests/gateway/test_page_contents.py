@@ -173,8 +173,8 @@ def test_numbers_are_written_as_a_language_writes_them():
     english, russian = Messages("en"), Messages("ru")
     values = (1234, 1234.5, 10.0, 9.994, 0.01, 0.0099, 0.0, True, "x")
     written = ["1,234", "1,234", "10", "9.99", "0.01", "0.0099", "0.00", "True", "x"]
-    assert [english.written(one) for one in values] == written
-    assert [russian.written(one) for one in (1234, 0.5)] == ["1\xa0234", "0,50"]
+    assert [english.format_value(one) for one in values] == written
+    assert [russian.format_value(one) for one in (1234, 0.5)] == ["1\xa0234", "0,50"]
     assert [english.percent(one) for one in (0.0, 0.05, 0.1, 1.0)] == ["0%", "5.0%", "10%", "100%"]
     assert russian.percent(0.055) == "5,5\xa0%"
 

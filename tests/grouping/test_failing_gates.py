@@ -49,7 +49,7 @@ def test_a_failed_request_leaves_no_placeholder_and_no_waiting_writer(policy, do
     for number in range(_LONG):
         store, told = _run(start, writer, policy, number, done=done)
         failures += told == "failed"
-        assert not [one for one in store.there("documents").values() if FORMS.pending(one[1]) is not None]
+        assert not [one for one in store.there("documents").values() if FORMS.expiry_of(one[1]) is not None]
         # Another need not wait for any lease to end, and decides by what there is.
         there = [source["_dedup"]["digest"] for source in accepted(store).values()].count("a")
         _, (verdict,) = _run(store, Newcomer("n", (("dn", "a"),)), policy, -_LONG, done=done)
@@ -82,7 +82,7 @@ def test_a_short_outage_of_the_store_changes_no_verdict(policy, done, how, failu
         assert texts == sorted(
             text for one, (_, text) in zip(undisturbed, writer.texts, strict=True) if one.status == "accepted"
         )
-        assert not [one for one in store.there("documents").values() if FORMS.pending(one[1]) is not None]
+        assert not [one for one in store.there("documents").values() if FORMS.expiry_of(one[1]) is not None]
     assert again > 5
 
 
@@ -113,7 +113,7 @@ def _refusing(status, done=False):
     refused = []
 
     def spoil(answers, action):
-        is_placeholder = action.id == "d0" and FORMS.pending(action.source) is not None
+        is_placeholder = action.id == "d0" and FORMS.expiry_of(action.source) is not None
         if refused or not is_placeholder or (answers.store.there("documents").get("d0") and action.create):
             return None
         refused.append(action)
@@ -168,11 +168,11 @@ def test_open_intents_stay_published_and_decided_ones_do_not():
 
     def answer(request):
         if isinstance(request, FindDocuments):
-            undecided.append(register.settled())
+            undecided.append(register.settled_batches())
         return answers(request)
 
     run(decide(writer.members(Relation()), writer.context(Policy("refuse"), Relation(), register)), answer)
-    assert (undecided, len(register.settled())) == ([()], 1)
+    assert (undecided, len(register.settled_batches())) == ([()], 1)
 
 
 @pytest.mark.parametrize("outage", [False, True])
@@ -207,7 +207,7 @@ def test_a_document_that_another_writer_creates_during_an_outage_is_not_replaced
 
 
 def _kept(store):
-    return {id_ for id_, (_, one) in store.there("documents").items() if FORMS.pending(one) is not None}
+    return {id_ for id_, (_, one) in store.there("documents").items() if FORMS.expiry_of(one) is not None}
 
 
 def _begun(policy, *texts):

@@ -109,8 +109,8 @@ def test_two_gates_that_join_at_once_are_both_listed():
 def test_claims_of_other_gates_are_known(gates):
     gates.run(gates.one.claim([("a", 7)]))
     gates.run(gates.other.look())
-    assert [one.intent_id for one in gates.other.known.claiming(7)] == ["a"]
-    assert gates.other.known.claiming(8) == []
+    assert [one.intent_id for one in gates.other.known.with_claims_on(7)] == ["a"]
+    assert gates.other.known.with_claims_on(8) == []
 
 
 def test_a_listed_name_without_a_record_is_removed_from_the_list(gates):

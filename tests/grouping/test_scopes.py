@@ -117,7 +117,7 @@ def test_an_alias_of_a_field_is_read_where_that_is():
     values = Values.of(mappings, ["at"], "texts")
     assert (values.source("at"), values.read({"_source": {"site": "a"}}, "at")) == ("site", ["a"])
     with pytest.raises(InputError, match="8 at most"):
-        values.given("at", ["longer than eight"])
+        values.comparable_values("at", ["longer than eight"])
 
 
 @pytest.mark.parametrize(("order", "first"), [("site.keyword", "3"), ("-site.keyword", "1")])

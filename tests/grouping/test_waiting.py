@@ -48,7 +48,7 @@ class _World:
     def until(self, document: str) -> int | None:
         """Return when the placeholder of a document expires; None where there is none."""
         held = self.store.there("documents").get(document)
-        return None if held is None else FORMS.pending(held[1])
+        return None if held is None else FORMS.expiry_of(held[1])
 
 
 def _writer(name: str, text: str = "a", relation: Relation = _RELATION) -> Steps:

@@ -154,7 +154,7 @@ def _bool(context: Context, body: object, depth: int) -> Query:
         "bool", body, ("must", "filter", "should", "must_not", "minimum_should_match", "boost")
     )
     clauses = {
-        name: _clauses(context if name != "must_not" else context.unmarked(), given.get(name), depth)
+        name: _clauses(context if name != "must_not" else context.without_marks(), given.get(name), depth)
         for name in ("must", "filter", "should", "must_not")
     }
     if not any(clauses.values()):

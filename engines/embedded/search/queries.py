@@ -51,7 +51,7 @@ class Context:
     analysis: Analysis
     marks: list[Mark] = field(default_factory=list)
 
-    def unmarked(self) -> "Context":
+    def without_marks(self) -> "Context":
         """Return a context with other marks, for queries that must not match and are not highlighted."""
         return replace(self, marks=[])
 

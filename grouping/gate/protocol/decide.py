@@ -434,6 +434,6 @@ def _make_leader(heir: SimilarDocument, group: int, context: DecisionContext) ->
 
 def _leader_action(held: VersionedDocument, group: int, gate_fields: GateFields) -> Action:
     if gate_fields.has_other_form(held.source):
-        whole = gate_fields.stamped(held.source, group, leads=True)
+        whole = gate_fields.add_group(held.source, group, leads=True)
         return Put("documents", held.id, whole, held.guard, skip_pipeline=True)
     return Update("documents", held.id, gate_fields.leader(group), held.guard)

@@ -44,7 +44,7 @@ def limit_groups(
     groups = tuple(sorted({choice.group for choice in joining.values()}))
     own = {member.intent_id for member in members}
     claims = {
-        group: [one for one in context.register.known.claiming(group) if one.intent_id not in own]
+        group: [one for one in context.register.known.with_claims_on(group) if one.intent_id not in own]
         for group in groups
     }
     demand = _demand(wanted, claims)

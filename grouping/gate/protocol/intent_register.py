@@ -133,7 +133,7 @@ class SharedRegister:
         """Mark intents as decided; they stay published until searches see their documents."""
         self._open -= set(intent_ids)
 
-    def settled(self) -> tuple[str, ...]:
+    def settled_batches(self) -> tuple[str, ...]:
         """Return the batches without open intents: after a refresh searches see their documents."""
         return tuple(
             name

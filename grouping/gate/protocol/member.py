@@ -336,7 +336,7 @@ class GateFields:
         """Return the document that reserves an id; it has no fingerprint and no field of the user."""
         return put({}, self.field, {PENDING: until, ATTEMPT: intent_id})
 
-    def pending(self, source: Mapping[str, Any]) -> int | None:
+    def expiry_of(self, source: Mapping[str, Any]) -> int | None:
         """Return when a placeholder expires; None for a document."""
         until = stored_parts(source, self.field).get(PENDING)
         return until if isinstance(until, int) else None
@@ -360,7 +360,7 @@ class GateFields:
         digest = stored_parts(one, self.field).get("digest")
         return bool(digest) and digest == stored_parts(other, self.field).get("digest")
 
-    def stamped(self, document: Mapping[str, Any], group: int | None, leads: bool) -> JSON:
+    def add_group(self, document: Mapping[str, Any], group: int | None, leads: bool) -> JSON:
         """Return a document with its group, the fingerprint field in its usual form."""
         if group is None:
             return dict(document)
@@ -388,7 +388,7 @@ def guard_revocation(held: VersionedDocument, gate_fields: GateFields) -> Action
 
     A placeholder is deleted. A document that was to be changed gets a new version.
     """
-    if gate_fields.pending(held.source) is not None:
+    if gate_fields.expiry_of(held.source) is not None:
         return Delete("documents", held.id, held.guard)
     return Update("documents", held.id, {}, held.guard)
 

@@ -118,7 +118,7 @@ def _undecided_reason(member: Member, seconds: int) -> str:
 
 def publish_settled(register: SharedRegister) -> Steps[None]:
     """Make decided documents visible to searches, so that their intents can go."""
-    if batches := register.settled():
+    if batches := register.settled_batches():
         yield Refresh()
         register.forget(batches)
 
@@ -171,7 +171,7 @@ def _take_over(members: Sequence[Member], now: int, context: DecisionContext) ->
         _drop_intent(member, context)
         if held is None:
             continue
-        until = context.gate_fields.pending(held.source)
+        until = context.gate_fields.expiry_of(held.source)
         # The member itself may have been stored before the store failed.
         own = member.retried and context.gate_fields.same_text(member.document, held.source)
         if until is None and member.create and not own:
@@ -221,7 +221,7 @@ def look(members: Sequence[Member], context: DecisionContext) -> Steps[None]:
     hits = yield FindDocuments(tuple(members))
     own = {member.intent_id for member in members}
     nominated = [
-        [one for one in context.register.known.sharing(member.match_keys) if one.intent_id not in own]
+        [one for one in context.register.known.with_match_keys(member.match_keys) if one.intent_id not in own]
         for member in members
     ]
     pairs = [
@@ -379,7 +379,9 @@ def _store(
     because the protocol does nothing more for a caller that has its verdict.
     """
     writes = [
-        Put("documents", member.id, context.gate_fields.stamped(member.document, group, leads), member.guard)
+        Put(
+            "documents", member.id, context.gate_fields.add_group(member.document, group, leads), member.guard
+        )
         for member, group, leads in accepted
     ]
     first = yield from withdraw([member for member, _ in leaving], context, writes)

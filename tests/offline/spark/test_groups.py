@@ -72,7 +72,7 @@ def signed_alone(documents, scheme):
     from shinglefold.offline.sign.signer import ParsedLine, Signer, SignTally
 
     plain = [ParsedLine(one, None, "", place) for place, one in enumerate(documents)]
-    return Signer(scheme, SignOptions(FIELDS)).signed(plain, SignTally())
+    return Signer(scheme, SignOptions(FIELDS)).sign_documents(plain, SignTally())
 
 
 @pytest.mark.parametrize("options", [{"verify": "signature"}, {"min_shared": 2, "verify": "keywords"}])

@@ -321,7 +321,9 @@ def run_alone(
 
 def accepted(store: Store) -> dict[str, Any]:
     return {
-        id_: source for id_, (_, source) in store.there("documents").items() if FORMS.pending(source) is None
+        id_: source
+        for id_, (_, source) in store.there("documents").items()
+        if FORMS.expiry_of(source) is None
     }
 
 
