@@ -162,7 +162,7 @@ def _answered(operation, error, *replies, request=None, answer=None, status=200)
         return RestResponse(status, body, Reply(status, [], b"{}", body))
 
     gateway = SimpleNamespace(
-        _send=send, _metrics=SimpleNamespace(failed=lambda _: None, count=lambda *_: None)
+        _send=send, _metrics=SimpleNamespace(count_failure=lambda _: None, count=lambda *_: None)
     )
     for name in ("_count_failure", "_answer_unfolded"):
         setattr(gateway, name, partial(getattr(Interception, name), gateway))
