@@ -26,7 +26,7 @@ from shinglefold.gateway.rest import (
 )
 from shinglefold.grouping import Gate, Policy, Verdict
 from shinglefold.grouping.gate.gate import document_id
-from shinglefold.grouping.gate.protocol.member import EXISTS
+from shinglefold.grouping.gate.protocol.pending_document import EXISTS
 from shinglefold.ingest.pipeline.pipeline import Outcome
 
 #: The most open gates of one client.

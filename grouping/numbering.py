@@ -12,7 +12,7 @@ from shinglefold.documents import with_id
 from shinglefold.errors import InputError
 from shinglefold.grouping.candidate_search import CandidateLookup
 from shinglefold.grouping.field_values import Values
-from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields, numbers_of
+from shinglefold.grouping.gate.protocol.pending_document import GROUP, LEADER, GateFields, numbers_of
 from shinglefold.grouping.intent_index import ConcurrentRunMarker
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.similarity import ComparedBatch, Pair, SimilarityModel, similarity_model

@@ -17,7 +17,7 @@ from shinglefold.grouping.field_values import (
     host_of,
     title_of,
 )
-from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields
+from shinglefold.grouping.gate.protocol.pending_document import GROUP, LEADER, GateFields
 from shinglefold.maintenance.scan import Scan, restart_on_expiry
 from shinglefold.model.linkage import noted_linkage
 from shinglefold.model.recipe import Recipe, stored_recipe

@@ -14,7 +14,7 @@ from shinglefold.grouping.gate.gate import (
 )
 from shinglefold.grouping.gate.group_commit import LoopThread
 from shinglefold.grouping.gate.opening import AWAITED, BLOCKING, GateSetup, open_gate
-from shinglefold.grouping.gate.protocol.member import Verdict
+from shinglefold.grouping.gate.protocol.pending_document import Verdict
 from shinglefold.grouping.gate.server_store import sweep
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline

@@ -11,7 +11,7 @@ from typing import Any
 from shinglefold.contracts.engine import Guard, VersionedDocument, WriteResult
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.grouping.candidate_search import StoredDocuments
-from shinglefold.grouping.gate.protocol.member import (
+from shinglefold.grouping.gate.protocol.pending_document import (
     CONFLICT,
     DONE,
     GROUP,
@@ -21,8 +21,8 @@ from shinglefold.grouping.gate.protocol.member import (
     Delete,
     FindDocuments,
     FindGroups,
-    Member,
     Now,
+    PendingDocument,
     Put,
     ReadDocuments,
     Request,
@@ -154,22 +154,22 @@ class ExclusiveStore:
 
     def _search(self, request: FindDocuments) -> list[SearchHits]:
         """Return what a search finds, and documents that searches can't see yet."""
-        members = request.members
-        found = run(self.documents.search(members, request.deep), operator.call)
-        numbers = {number for member in members for number in member.numbers} if self.documents.groups else ()
+        items = request.documents
+        found = run(self.documents.search(items, request.deep), operator.call)
+        numbers = {number for item in items for number in item.numbers} if self.documents.groups else ()
         taken = frozenset(self._pending_by_group(tuple(numbers)))
         return [
             replace(
                 hits,
                 ids=tuple(dict.fromkeys((*hits.ids, *uncommitted))),
-                taken=hits.taken | taken.intersection(member.numbers),
+                taken=hits.taken | taken.intersection(item.numbers),
             )
-            for member, hits, uncommitted in zip(members, found, self._candidates(members), strict=True)
+            for item, hits, uncommitted in zip(items, found, self._candidates(items), strict=True)
         ]
 
-    def _candidates(self, members: Sequence[Member]) -> list[list[str]]:
-        """Return the ids of documents that may match each member and that searches can't see yet."""
-        wanted = [self.documents.lookup.nominating_values([member.print]) for member in members]
+    def _candidates(self, items: Sequence[PendingDocument]) -> list[list[str]]:
+        """Return the ids of stored documents that may match each item and that searches can't see yet."""
+        wanted = [self.documents.lookup.nominating_values([item.print]) for item in items]
         found: dict[str, dict[Any, list[str]]] = {}
         for path in {path for by_path in wanted for path in by_path}:
             values = {value for by_path in wanted for value in by_path[path]}

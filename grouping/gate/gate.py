@@ -13,8 +13,8 @@ from shinglefold.errors import EngineError, InputError, Refused, ShinglefoldErro
 from shinglefold.grouping.gate.exclusive_store import ExclusiveStore
 from shinglefold.grouping.gate.group_commit import DecisionJob, GroupCommit, LoopThread, WaitingCaller
 from shinglefold.grouping.gate.opening import BLOCKING, EngineCalls, GateSetup, match_keys_of, open_gate
-from shinglefold.grouping.gate.protocol.member import (
-    Member,
+from shinglefold.grouping.gate.protocol.pending_document import (
+    PendingDocument,
     Verdict,
     document_key,
     id_and_routing,
@@ -123,8 +123,8 @@ class BaseGate:
         decided = iter(await self._group_commit.admit(documents))
         return [one if isinstance(one, Verdict) else next(decided) for one in processed]
 
-    def _member(self, document: Document) -> Member | Verdict:
-        """Return the member for a document, or the verdict on one that is invalid or does not fit."""
+    def _pending_document(self, document: Document) -> PendingDocument | Verdict:
+        """Return a document as a pending one, or the verdict if it is invalid or does not fit."""
         given, model = document["_id"], self._setup.model
         id_ = str(given)
         try:
@@ -149,7 +149,9 @@ class BaseGate:
         scope = [query.values.get(one.field, ()) for one in model.scopes]
         numbers = numbers_of(query.print, scope, self.index, id_, routing)
         create = document.get("_op_type") == "create"
-        return Member(document_key(id_, routing), source, query, numbers, match_keys_of(query), create)
+        return PendingDocument(
+            document_key(id_, routing), source, query, numbers, match_keys_of(query), create
+        )
 
     def _routing(self, given: object) -> str | None:
         """Return the routing of a document, which an alias may give; None if it has none."""
@@ -191,7 +193,7 @@ class BaseGate:
             callers,
             self._setup.context,
             batches=batches,
-            member=self._member,
+            pending_document=self._pending_document,
             describe=self._describe,
             read_back=self.read_back,
             shared=self._setup.shared is not None,

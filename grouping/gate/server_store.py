@@ -18,7 +18,7 @@ from shinglefold.errors import EngineError, EngineUnavailable, ShinglefoldError
 from shinglefold.grouping.candidate_search import Steps, StoredDocuments
 from shinglefold.grouping.gate.opening import EngineCalls, GateSetup, concrete_index
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
-from shinglefold.grouping.gate.protocol.member import (
+from shinglefold.grouping.gate.protocol.pending_document import (
     DONE,
     Action,
     CountGroups,
@@ -176,7 +176,7 @@ class ServerStore:
             case ReadDocuments():
                 return (yield from self._read(request))
             case FindDocuments():
-                return (yield from self.documents.search(request.members, request.deep))
+                return (yield from self.documents.search(request.documents, request.deep))
             case FindGroups():
                 return (yield from self.documents.in_groups(request))
             case CountGroups():

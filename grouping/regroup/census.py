@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
 from shinglefold.grouping.field_values import Values
-from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields
+from shinglefold.grouping.gate.protocol.pending_document import GROUP, LEADER, GateFields
 from shinglefold.maintenance.reconcile import DocumentKey, key_of
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal

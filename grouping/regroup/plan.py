@@ -17,7 +17,7 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.documents import put
 from shinglefold.errors import InputError
-from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields, numbers_of
+from shinglefold.grouping.gate.protocol.pending_document import GROUP, LEADER, GateFields, numbers_of
 from shinglefold.grouping.regroup.census import NO_GROUP, UNKNOWN, Census, digest_of
 from shinglefold.grouping.regroup.options import RegroupCounts
 from shinglefold.ingest.writing.batch import send

@@ -8,7 +8,14 @@ from shinglefold.contracts.engine import WriteResult
 from shinglefold.errors import EngineUnavailable
 from shinglefold.grouping.gate.group_commit import WaitingCaller
 from shinglefold.grouping.gate.protocol.intents import WRITERS
-from shinglefold.grouping.gate.protocol.member import EXISTS, Delete, FindDocuments, Now, Pause, Write
+from shinglefold.grouping.gate.protocol.pending_document import (
+    EXISTS,
+    Delete,
+    FindDocuments,
+    Now,
+    Pause,
+    Write,
+)
 from shinglefold.grouping.gate.protocol.protocol import decide
 from shinglefold.grouping.rules import Policy
 from shinglefold.runtime.backoff import Backoff
@@ -156,7 +163,7 @@ def test_a_refused_placeholder_leaves_no_intent(status, done, expired, told, apa
 def test_intents_stay_published_until_searches_see_their_documents():
     writer, answers = Newcomer("w", (("d0", "a"),)), _Answers(Store(), lambda *_: None)
     register = writer.register()
-    run(decide(writer.members(Relation()), writer.context(Policy("refuse"), Relation(), register)), answers)
+    run(decide(writer.documents(Relation()), writer.context(Policy("refuse"), Relation(), register)), answers)
     run(register.depart(), answers)
     assert named(answers.store)
 
@@ -171,7 +178,7 @@ def test_open_intents_stay_published_and_decided_ones_do_not():
             undecided.append(register.settled_batches())
         return answers(request)
 
-    run(decide(writer.members(Relation()), writer.context(Policy("refuse"), Relation(), register)), answer)
+    run(decide(writer.documents(Relation()), writer.context(Policy("refuse"), Relation(), register)), answer)
     assert (undecided, len(register.settled_batches())) == ([()], 1)
 
 
@@ -213,7 +220,7 @@ def _kept(store):
 def _begun(policy, *texts):
     """Return a job of documents that each have a caller of their own, and these callers."""
     writer, relation = Newcomer("w", texts), Relation()
-    callers = [WaitingCaller([member]) for member in writer.members(relation)]
+    callers = [WaitingCaller([item]) for item in writer.documents(relation)]
     return writer.job(policy, relation, callers), callers
 
 
@@ -301,11 +308,11 @@ def test_delivered_verdicts_are_not_decided_again_after_an_outage(failures):
         while not ended:
             store, asked, ended = _worked(job, store, _gone_from(number, number + failures), asked)
             for caller in callers:
-                (member,) = caller.documents
-                if not ended and caller.done and caller.error is None and member.id not in deleted:
-                    version, _ = store.shelf("documents")[member.id]
-                    store = store.put("documents", member.id, version + 1, None)
-                    deleted.add(member.id)
+                (item,) = caller.documents
+                if not ended and caller.done and caller.error is None and item.id not in deleted:
+                    version, _ = store.shelf("documents")[item.id]
+                    store = store.put("documents", item.id, version + 1, None)
+                    deleted.add(item.id)
         again += bool(deleted)
         assert deleted.isdisjoint(store.there("documents"))
     assert again

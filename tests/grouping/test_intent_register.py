@@ -10,7 +10,7 @@ from support.gate.store import Source, Store
 from shinglefold.contracts.engine import WriteResult
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.intents import WRITERS, Intent
-from shinglefold.grouping.gate.protocol.member import Delete, Put, Write
+from shinglefold.grouping.gate.protocol.pending_document import Delete, Put, Write
 from shinglefold.runtime.sans_io import run
 
 _LEASE = 30_000

@@ -6,7 +6,7 @@ from support.maintenance import stored
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.field_values import Values
-from shinglefold.grouping.gate.protocol.member import numbers_of
+from shinglefold.grouping.gate.protocol.pending_document import numbers_of
 from shinglefold.grouping.numbering import Numbering
 from shinglefold.grouping.regroup import RegroupOptions, regroup
 from shinglefold.grouping.rules import Rules

@@ -27,7 +27,7 @@ from shinglefold.grouping.gate.protocol.intents import (
     batch_from_json,
     batch_json,
 )
-from shinglefold.grouping.gate.protocol.member import (
+from shinglefold.grouping.gate.protocol.pending_document import (
     CONFLICT,
     CREATED,
     DONE,

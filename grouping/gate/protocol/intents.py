@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Guard, VersionedDocument, WriteResult
-from shinglefold.grouping.gate.protocol.member import (
+from shinglefold.grouping.gate.protocol.pending_document import (
     Action,
     GateFields,
     Steps,
