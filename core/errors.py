@@ -315,7 +315,7 @@ def complete_commands(text: str, complete: Callable[[list[str]], list[str]]) -> 
         complete: receives the arguments after ``shinglefold`` and returns all arguments.
     """
 
-    def completed(found: re.Match[str]) -> str:
+    def complete_command(found: re.Match[str]) -> str:
         try:
             words = shlex.split(found[1])
         except ValueError:
@@ -323,4 +323,4 @@ def complete_commands(text: str, complete: Callable[[list[str]], list[str]]) -> 
             return found[0]
         return shlex.join([_PROGRAM, *complete(words[1:])])
 
-    return _COMMAND.sub(completed, text)
+    return _COMMAND.sub(complete_command, text)

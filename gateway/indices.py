@@ -162,9 +162,11 @@ class _ByCaller(Generic[Value]):
         self._known.drop(name)
         self._known.drop((name, credentials(headers)))
 
-    def put(self, name: str, headers: Mapping[str, str], behind: Mappings, when: float, value: Value) -> None:
+    def put(
+        self, name: str, headers: Mapping[str, str], mappings: Mappings, when: float, value: Value
+    ) -> None:
         """Cache the value of a name, given the indices that a caller sees behind it and the time."""
-        own = behind.keys() == {name}
+        own = mappings.keys() == {name}
         self._known.put(name if own else (name, credentials(headers)), (when, value))
 
 
@@ -289,8 +291,8 @@ class KnownIndices:
             found = yield from self._read(stored_in)
             if not found:
                 # A role may know the alias only.
-                behind = (yield from self._read(index.name)) or {}
-                found = {stored_in: behind[stored_in]} if stored_in in behind else None
+                mappings = (yield from self._read(index.name)) or {}
+                found = {stored_in: mappings[stored_in]} if stored_in in mappings else None
             if not found:
                 warn(
                     f"{index.name!r} stores documents in {stored_in!r}, whose mappings may not be read: they "

@@ -295,8 +295,8 @@ def _fill_gaps(chain: Sequence[MatchRun], a: Elements, b: Elements, gap: int) ->
     first, last = chain[0], chain[-1]
     ends = last.a + last.length, last.b + last.length
     in_front = _align(a, b, (max(0, first.a - gap), first.a), (max(0, first.b - gap), first.b))
-    behind = _align(a, b, (ends[0], ends[0] + gap), (ends[1], ends[1] + gap))
-    return [*_mostly_equal(in_front, first), *closed, last, *_mostly_equal(behind, last)]
+    after_end = _align(a, b, (ends[0], ends[0] + gap), (ends[1], ends[1] + gap))
+    return [*_mostly_equal(in_front, first), *closed, last, *_mostly_equal(after_end, last)]
 
 
 def _align(a: Elements, b: Elements, one: tuple[int, int], other: tuple[int, int]) -> list[MatchRun]:

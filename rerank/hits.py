@@ -402,7 +402,7 @@ def missing_parts(answer: Mapping[str, Any]) -> JSON:
     return {name: value for name, value in found.items() if value}
 
 
-def lost_hits(answer: Mapping[str, Any], size: int, total: object, behind: int) -> int:
+def lost_hits(answer: Mapping[str, Any], size: int, total: object, hits_before: int) -> int:
     """Return the least number of hits that were counted and are not in an answer.
 
     A search pipeline removed them, or the server lost them. 0 in partial answers: Elasticsearch counts on
@@ -411,12 +411,12 @@ def lost_hits(answer: Mapping[str, Any], size: int, total: object, behind: int) 
     Args:
         size: how many hits were requested.
         total: ``hits.total`` of the search.
-        behind: how many hits were read before.
+        hits_before: how many hits were read before.
     """
     if missing_parts(answer):
         return 0
     counted = total["value"] if isinstance(total, Mapping) else 0
-    return max(0, min(size, counted - behind) - len(answer["hits"]["hits"]))
+    return max(0, min(size, counted - hits_before) - len(answer["hits"]["hits"]))
 
 
 class PartialAnswer:

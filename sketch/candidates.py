@@ -49,7 +49,7 @@ def nominate(supershingles: Uint64s, min_shared: int, chunk: int = CHUNK) -> Ite
         begin = end
 
 
-def ragged(counts: Int64s, limit: int = CHUNK) -> Iterator[tuple[Int64s, Int64s]]:
+def iter_ragged(counts: Int64s, limit: int = CHUNK) -> Iterator[tuple[Int64s, Int64s]]:
     """Yield (owner, number) for each owner and number below counts[owner], at most ``limit`` at a time."""
     ends = np.cumsum(counts)
     begins = ends - counts
@@ -172,5 +172,5 @@ class Buckets:
     def pairs(self, limit: int = CHUNK) -> Iterator[tuple[Int64s, Int64s]]:
         """Yield every two documents of a bucket, a < b, at most ``limit`` at a time."""
         ends = np.repeat(self.starts + self.sizes, self.sizes)
-        for owner, number in ragged(ends - np.arange(len(ends)) - 1, limit):
+        for owner, number in iter_ragged(ends - np.arange(len(ends)) - 1, limit):
             yield self.documents[owner], self.documents[owner + 1 + number]

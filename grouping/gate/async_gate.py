@@ -118,10 +118,10 @@ class AsyncGate(BaseGate):
     async def sweep(self) -> int:
         """Remove placeholders left by crashed writers, and return how many; see ``Gate.sweep``."""
 
-        def swept(by: Engine) -> int:
+        def sweep_with(by: Engine) -> int:
             return len(sweep(by, self.index, self.recipe.field).removed)
 
-        return await asyncio.to_thread(_run_blocking, self.engine, self._blocking, swept)
+        return await asyncio.to_thread(_run_blocking, self.engine, self._blocking, sweep_with)
 
     async def refresh(self) -> None:
         """Make accepted documents visible to searches."""

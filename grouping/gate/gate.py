@@ -180,12 +180,14 @@ class BaseGate:
         placed = self.pipeline.tools.canonicalizer.placed
         language = language_by_recipe(self.recipe, processed)
 
-        def shared(stored: JSON) -> list[JSON]:
+        def passages_with(stored: JSON) -> list[JSON]:
             source = stored["_source"]
             languages = language_by_recipe(self.recipe, source), language
             return matched_passages(source, processed, self.recipe.fields, placed, languages)
 
-        return max(map(shared, hits), key=lambda own: sum(one["equal_tokens"] for one in own), default=[])
+        return max(
+            map(passages_with, hits), key=lambda own: sum(one["equal_tokens"] for one in own), default=[]
+        )
 
     def _job(self, callers: Sequence[WaitingCaller]) -> DecisionJob:
         """Return a job that decides about the documents of callers together."""

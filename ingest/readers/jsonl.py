@@ -71,11 +71,11 @@ def from_line(line: bytes, id_field: str) -> Document:
 
 
 def _invalidate_line(change: Callable[..., Any]) -> Callable[..., Any]:
-    def changed(self: LazyLineDocument, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as the change has them
+    def change_line(self: LazyLineDocument, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as the change has them
         self._line = None
         return change(self, *given, **named)
 
-    return changed
+    return change_line
 
 
 for _name in _CHANGING:

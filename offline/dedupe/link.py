@@ -27,7 +27,7 @@ from shinglefold.offline.dedupe.slots import (
     iter_slots,
     slot_count,
 )
-from shinglefold.sketch.candidates import Buckets, ragged
+from shinglefold.sketch.candidates import Buckets, iter_ragged
 from shinglefold.sketch.clustering import DisjointSets, connect, union_large_bucket
 from shinglefold.sketch.verification import PairVerdicts
 
@@ -194,7 +194,7 @@ class _PairCopies:
         a, b = rows["a"].astype(np.int64), rows["b"].astype(np.int64)
         (of_a, all_a), (of_b, all_b) = self._sizes(a), self._sizes(b)
         self.left_out += int((all_a * all_b - of_a * of_b).sum())
-        for owner, number in ragged(of_a * of_b):
+        for owner, number in iter_ragged(of_a * of_b):
             place_a, place_b = np.divmod(number, of_b[owner])
             one, other = self._copy(a[owner], place_a), self._copy(b[owner], place_b)
             found = rows[owner]

@@ -17,7 +17,7 @@ from shinglefold.offline.spark.fingerprint_rows import Column, compute, matrix, 
 from shinglefold.offline.spark.session import Batch, Frame, StageStore, totals
 from shinglefold.options.validation import check_int
 from shinglefold.sketch.b_bit_minhash import least_estimate, length_ratio, packed_size
-from shinglefold.sketch.candidates import CHUNK, ragged
+from shinglefold.sketch.candidates import CHUNK, iter_ragged
 from shinglefold.sketch.verification import PairVerifier, Texts, Words
 
 _SCHEMA = "a long, b long, held long"
@@ -143,21 +143,21 @@ class _Nominate:
             yield from self._crowd(rows.part(begin, begin + size))
             yield _crowd_row(size)
         ends = np.repeat(np.where(sizes > self.bounds.most, 0, starts + sizes), sizes)
-        behind = np.maximum(0, ends - np.arange(len(ends)) - 1)
-        for owner, number in ragged(behind, CHUNK):
+        followers = np.maximum(0, ends - np.arange(len(ends)) - 1)
+        for owner, number in iter_ragged(followers, CHUNK):
             yield self._pairs(rows, owner, rows, owner + 1 + number)
 
     def _crowd(self, rows: _Bucket) -> Iterator[Batch]:
         """Yield the pairs of a crowded key: two centres, or a centre and another row."""
         centres = rows.part(0, self.bounds.centres)
-        behind = np.arange(len(centres.keys), dtype=np.int64)[::-1]
-        for owner, number in ragged(behind, CHUNK):
+        followers = np.arange(len(centres.keys), dtype=np.int64)[::-1]
+        for owner, number in iter_ragged(followers, CHUNK):
             yield self._pairs(centres, owner, centres, owner + 1 + number)
         yield from self._against(centres, rows.part(self.bounds.centres))
 
     def _against(self, centres: _Bucket, rows: _Bucket) -> Iterator[Batch]:
         counts = np.full(len(rows.keys), len(centres.keys), np.int64)
-        for owner, number in ragged(counts, CHUNK):
+        for owner, number in iter_ragged(counts, CHUNK):
             yield self._pairs(centres, number, rows, owner)
 
     def _pairs(self, ones: _Bucket, one: Int64s, others: _Bucket, other: Int64s) -> Batch:
