@@ -120,7 +120,7 @@ def _one_connection(site: Site, address: str, bodies: Sequence[JSON]) -> Iterato
                 for name, search in ways.items():
                     seconds[name].append(once(lambda search=search, body=body: search(body))[0])  # type: ignore[misc]
         note = f"{_ROUNDS * len(bodies)} searches a way, cores {state}"
-        yield from _compared(f"1 connection, cores {state}", seconds, note)
+        yield from _comparison_rows(f"1 connection, cores {state}", seconds, note)
 
 
 async def _many_connections(site: Site, address: str, bodies: Sequence[JSON]) -> list[Row]:
@@ -128,7 +128,7 @@ async def _many_connections(site: Site, address: str, bodies: Sequence[JSON]) ->
     rows: list[Row] = []
     async with _session() as session, open_async_engine(os.environ[URL]) as engine:
         folded = AsyncFoldedSearch(engine, site.pipeline.scheme)
-        direct, gateway = _awaited(session, os.environ[URL]), _awaited(session, address)
+        direct, gateway = _post_async(session, os.environ[URL]), _post_async(session, address)
 
         async def page(body: JSON) -> object:
             return read_json(await gateway(STAGED, _fold(body)))
@@ -146,9 +146,9 @@ async def _many_connections(site: Site, address: str, bodies: Sequence[JSON]) ->
         seconds: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(_ROUNDS):
             for name, search in ways.items():
-                seconds[name] += await _paced(search, bodies, pauses[name])
+                seconds[name] += await _time_paced(search, bodies, pauses[name])
         note = f"each caller searches once in {_PAUSE:g} s, or {2 * _PAUSE:g} s for folded pages"
-        rows += _compared(f"{_MANY} connections", seconds, note)
+        rows += _comparison_rows(f"{_MANY} connections", seconds, note)
         rates: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(_ROUNDS):
             for name, search in ways.items():
@@ -168,7 +168,7 @@ def _session() -> aiohttp.ClientSession:
     )
 
 
-def _awaited(session: aiohttp.ClientSession, url: str) -> Callable[[str, JSON], Awaitable[bytes]]:
+def _post_async(session: aiohttp.ClientSession, url: str) -> Callable[[str, JSON], Awaitable[bytes]]:
     async def search(index: str, body: JSON) -> bytes:
         sent = json.dumps(body).encode()
         async with session.post(f"{url}/{index}/_search", data=sent, headers=_JSON) as answer:
@@ -179,7 +179,7 @@ def _awaited(session: aiohttp.ClientSession, url: str) -> Callable[[str, JSON], 
     return search
 
 
-async def _paced(search: _Awaited, bodies: Sequence[JSON], pause: float) -> list[float]:
+async def _time_paced(search: _Awaited, bodies: Sequence[JSON], pause: float) -> list[float]:
     """Return the seconds of each search of many callers who begin at even distances."""
     seconds: list[float] = []
     clock = asyncio.get_running_loop().time
@@ -205,7 +205,7 @@ async def _crowd(process: int, address: str, bodies: Sequence[JSON]) -> list[Row
     The half minute before opens them, and lets buffers grow to what so many need.
     """
     async with _session() as session:
-        gateway = _awaited(session, address)
+        gateway = _post_async(session, address)
         clock = asyncio.get_running_loop().time
         done, memory = 0, list[float]()
 
@@ -292,7 +292,7 @@ def _lines(part: Sequence[JSON]) -> Iterator[bytes]:
         yield json.dumps(action["_source"]).encode() + b"\n"
 
 
-def _compared(name: str, seconds: Mapping[str, Sequence[float]], note: str) -> Iterator[Row]:
+def _comparison_rows(name: str, seconds: Mapping[str, Sequence[float]], note: str) -> Iterator[Row]:
     middle = {way: float(np.median(each)) * 1e3 for way, each in seconds.items()}
     for way, each in seconds.items():
         yield from percentiles(f"{name}: {way}", each, (50, 99), note)

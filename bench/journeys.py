@@ -57,7 +57,7 @@ def _is_function(code: CodeType) -> bool:
 
 
 @contextmanager
-def _traced(trace: _Trace) -> Iterator[None]:
+def _trace(trace: _Trace) -> Iterator[None]:
     threading.setprofile(trace.note)
     sys.setprofile(trace.note)
     try:
@@ -91,7 +91,7 @@ def _add(engine: EmbeddedEngine) -> None:
 
 def _row(name: str, journey: Callable[[], object]) -> Row:
     trace = _Trace()
-    with _traced(trace):
+    with _trace(trace):
         journey()
     assert trace.files, "nothing was traced"
     note = f"{len(trace.functions)} functions, {trace.moves} moves between files"

@@ -169,7 +169,7 @@ def _rows(name: str, given: Collection) -> Iterator[Row]:
     warm()
     scheme = make_scheme()
     with TemporaryDirectory() as folder, EmbeddedEngine(folder, search_canonicalizer(scheme)) as engine:
-        search = _filled(engine, scheme, given)
+        search = _fill(engine, scheme, given)
         lists = {
             "BM25": [_hits(engine.search("chunks", _body(one, len(given.texts)))) for one in given.queries],
             "vectors": [np.argsort(-(vectors @ query), kind="stable").tolist() for query in asked],
@@ -178,16 +178,16 @@ def _rows(name: str, given: Collection) -> Iterator[Row]:
             "plain": lambda _, ranking, k: ranking[:k],
             "MMR": lambda at, ranking, k: _at(ranking, mmr(asked[at], vectors[ranking[:_POOL]], k)),
             "embedding filter": lambda _, ranking, k: _at(ranking, unlike(vectors[ranking[:_POOL]])[:k]),
-            "fold_chunks": lambda _, ranking, k: _folded(given.texts, ranking, k),
+            "fold_chunks": lambda _, ranking, k: _fold(given.texts, ranking, k),
             "folded search": lambda at, _, k: _hits(search.search("chunks", _body(given.queries[at], k))),
         }
         for (stage, rankings), (way, choose) in product(lists.items(), ways.items()):
             if stage == "BM25" or way != "folded search":
-                yield _row(f"{name}, {stage}, {way}", given, counts, partial(_chosen, rankings, choose))
+                yield _row(f"{name}, {stage}, {way}", given, counts, partial(_choose, rankings, choose))
     yield Row(f"{name}, vectors of chunks", spent * 1e3, "ms", "multilingual-e5-small of 4 bits, one core")
 
 
-def _chosen(rankings: Sequence[list[int]], choose: "_Way", k: int) -> list[list[int]]:
+def _choose(rankings: Sequence[list[int]], choose: "_Way", k: int) -> list[list[int]]:
     return [choose(at, ranking, k) for at, ranking in enumerate(rankings)]
 
 
@@ -220,14 +220,14 @@ def _at(ranking: Sequence[int], places: Sequence[int]) -> list[int]:
     return [ranking[place] for place in places]
 
 
-def _folded(texts: Sequence[str], ranking: Sequence[int], k: int) -> list[int]:
+def _fold(texts: Sequence[str], ranking: Sequence[int], k: int) -> list[int]:
     def best(count: int) -> list[dict[str, Any]]:
         return [{"id": place, "text": texts[place]} for place in ranking[:count]]
 
     return [chunk["id"] for chunk in fold_chunks([], k, best).chunks]
 
 
-def _filled(engine: EmbeddedEngine, scheme: Scheme, given: Collection) -> FoldedSearch:
+def _fill(engine: EmbeddedEngine, scheme: Scheme, given: Collection) -> FoldedSearch:
     documents = [{"id": str(place), "body": text} for place, text in enumerate(given.texts)]
     signed = [one.document or {} for one in Pipeline.from_json(default_definition(), scheme).run(documents)]
     made = mappings(scheme)

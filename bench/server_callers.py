@@ -40,7 +40,7 @@ def measure() -> list[Row]:
 def callers(site: Site) -> list[Row]:
     """Return pages a second of each way, for several numbers of callers."""
     bodies = title_searches(site.corpus)
-    return asyncio.run(_measured(site, bodies))
+    return asyncio.run(_measure(site, bodies))
 
 
 class Run(NamedTuple):
@@ -51,7 +51,7 @@ class Run(NamedTuple):
     slowest: float
 
 
-async def _measured(site: Site, bodies: Sequence[JSON]) -> list[Row]:
+async def _measure(site: Site, bodies: Sequence[JSON]) -> list[Row]:
     rows: list[Row] = []
     async with open_async_engine(os.environ[URL]) as engine:
         ways = _ways(engine, site)

@@ -15,7 +15,7 @@ from shinglefold.contracts.engine import JSON, Document, Engine
 from shinglefold.engines import open_engine
 from shinglefold.engines.http.bulk import CHUNK
 from shinglefold.ingest import Fingerprinter, Pipeline, default_definition, index_documents, mappings
-from shinglefold.sketch.clustering import connected
+from shinglefold.sketch.clustering import connected_components
 
 PLAIN, STAGED, RAW = (f"shinglefold-bench-{name}" for name in ("plain", "staged", "raw"))
 _SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0}
@@ -35,7 +35,7 @@ class Site:
     def raw(self) -> list[Document]:
         """The pages, each with the number of its group, which native collapse needs."""
         pages = corpora.pages(self.corpus)
-        group = connected(*self._found, len(pages)).tolist()
+        group = connected_components(*self._found, len(pages)).tolist()
         return [
             {"_id": page["id"], **page, "group": number} for page, number in zip(pages, group, strict=True)
         ]

@@ -44,9 +44,9 @@ def latency(site: Site) -> list[Row]:
     # What was read for the comparison is not looked through for garbage while searches are timed.
     gc.collect()
     gc.freeze()
-    asleep = _ratios(_timed(ways, bodies))
+    asleep = _ratios(_time(ways, bodies))
     with awake():
-        seconds = _timed(ways, bodies)
+        seconds = _time(ways, bodies)
     costs = _costs(ways, bodies)
     note = f"{len(bodies)} searches by title, pages of {_PAGE} with sources, one connection, cores kept awake"
     rows = [row for name, taken in seconds.items() for row in percentiles(name, taken, (50, 95, 99), note)]
@@ -58,7 +58,7 @@ def latency(site: Site) -> list[Row]:
     ]
 
 
-def _timed(ways: _Ways, bodies: Sequence[JSON]) -> dict[str, list[float]]:
+def _time(ways: _Ways, bodies: Sequence[JSON]) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for body in bodies:
         answers: dict[str, JSON] = {}

@@ -42,14 +42,14 @@ def measure() -> list[Row]:
     """Return the figures; nothing where no server is named, or it has no plugin."""
     if not os.environ.get(URL):
         return []
-    with open_engine(os.environ[URL]) as engine, _indexed(engine):
+    with open_engine(os.environ[URL]) as engine, _index(engine):
         found = engine.search(_INDEX, {"size": 1, **_BODIES[_PLUGIN]})
         assert found["dedup"]["mode"] == "server", "the server has no plugin"
         return [*_one_caller(engine), *asyncio.run(_many_callers())]
 
 
 @contextmanager
-def _indexed(engine: Engine) -> Iterator[None]:
+def _index(engine: Engine) -> Iterator[None]:
     pipeline = Pipeline.from_json(default_definition())
     made = mappings(pipeline.scheme)
     made["properties"] |= {"title": {"type": "text"}, "body": {"type": "text"}, "group": {"type": "long"}}

@@ -52,7 +52,7 @@ def throughput(site: Site) -> list[Row]:
     gc.collect()
     gc.freeze()
     # The first round warms the server and the lexicon.
-    rounds = [{name: _taken(work, len(site.raw)) for name, work in ways.items()} for _ in range(_ROUNDS + 1)]
+    rounds = [{name: _take(work, len(site.raw)) for name, work in ways.items()} for _ in range(_ROUNDS + 1)]
     taken = {name: [one[name] for one in rounds[1:]] for name in ways}
     return [*_rates(taken), *_shares(taken), *_costs(taken)]
 
@@ -72,7 +72,7 @@ def _ways(site: Site) -> dict[str, Callable[[], None]]:
     return ways
 
 
-def _taken(work: Callable[[], None], documents: int) -> Taken:
+def _take(work: Callable[[], None], documents: int) -> Taken:
     server, before, start = _server_seconds(), os.times(), time.perf_counter()
     work()
     clock = time.perf_counter() - start
@@ -125,10 +125,10 @@ def measure() -> list[Row]:
     """Return the figures for each corpus; nothing where there is none, or no server is named."""
     if not os.environ.get(URL):
         return []
-    return [row for corpus in filter(corpora.available, CORPORA) for row in _measured(corpus)]
+    return [row for corpus in filter(corpora.available, CORPORA) for row in _measure(corpus)]
 
 
-def _measured(corpus: str) -> Iterator[Row]:
+def _measure(corpus: str) -> Iterator[Row]:
     with closing(open_engine(os.environ[URL])) as engine:
         info = engine.info()
         site = Site(engine, corpus)

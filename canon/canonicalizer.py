@@ -95,7 +95,7 @@ class Canonicalizer:
         Raises:
             ConfigError: it is not a scheme.
         """
-        return _shared(checked_scheme(scheme).languages)
+        return _shared_canonicalizer(checked_scheme(scheme).languages)
 
     @classmethod
     def as_written(cls, scheme: Scheme) -> "Canonicalizer":
@@ -105,7 +105,9 @@ class Canonicalizer:
         of a word are two words.
         """
         written = CanonOptions("surface")
-        return _shared(tuple(replace(reference, options=written) for reference in scheme.languages))
+        return _shared_canonicalizer(
+            tuple(replace(reference, options=written) for reference in scheme.languages)
+        )
 
     def in_each_language(self, capacity: int = 1 << 14) -> "list[Canonicalizer]":
         """Return a canonicalizer for each language that shares a script, without the others of the script."""
@@ -166,7 +168,7 @@ class Canonicalizer:
             segments = segment(block.pieces, self._router.tables, self._joins)
             text_of = segments.text_of
             chosen = language_of_tokens(self._router, segments, declared[block.numbers]).tolist()
-            mixed = self._router.mixed(segments.traits).tolist()
+            mixed = self._router.mixed_mask(segments.traits).tolist()
             shifts = np.array(block.offsets)[text_of]
             starts = (segments.clean.source(segments.starts, text_of) + shifts).tolist()
             ends = (segments.clean.source(segments.ends, text_of) + shifts).tolist()
@@ -359,7 +361,7 @@ class Canonicalizer:
             return found
         new, first, inverse = np.unique(keys[missing], return_index=True, return_inverse=True)
         tokens = missing[first]
-        mixed = self._router.mixed(segments.traits[tokens]).tolist()
+        mixed = self._router.mixed_mask(segments.traits[tokens]).tolist()
         learned = self.learn(new, segments.words_at(tokens), chosen[tokens].tolist(), mixed)
         found.values[missing], found.repairs[missing] = learned[0][inverse], learned[1][inverse]
         return found
@@ -392,7 +394,7 @@ class Canonicalizer:
 
     def _words(self, segments: Segments, chosen: Int64s, tokens: Int64s) -> list[str]:
         """Return the canonical forms of the given tokens; empty for dropped ones."""
-        mixed = self._router.mixed(segments.traits[tokens]).tolist()
+        mixed = self._router.mixed_mask(segments.traits[tokens]).tolist()
         rows = zip(segments.words_at(tokens), chosen[tokens].tolist(), mixed, strict=True)
         return [self._form(word, language, mix).canonical or "" for word, language, mix in rows]
 
@@ -411,5 +413,5 @@ class Canonicalizer:
 
 
 @lru_cache(maxsize=8)
-def _shared(languages: tuple[LanguageRef, ...]) -> Canonicalizer:
+def _shared_canonicalizer(languages: tuple[LanguageRef, ...]) -> Canonicalizer:
     return Canonicalizer(languages)

@@ -99,7 +99,7 @@ class Kernel:
             router.rest,
             np.array(router.lexical),
             router.known,
-            router.mixed,
+            router.mixed_mask,
             work,
         )
 
@@ -214,7 +214,7 @@ class CanonRun:
             return made, unusual
         self._learn(codes, missing)
         learned = table.find(missing.keys)
-        return (_filled(made, missing, learned, origins), unusual) if learned.known.all() else None
+        return (_fill_learned(made, missing, learned, origins), unusual) if learned.known.all() else None
 
     def _learn(self, codes: NDArray[np.uint32], missing: Missing) -> None:
         keys, first = np.unique(missing.keys, return_index=True)
@@ -229,7 +229,9 @@ class CanonRun:
         return folded.decode("utf-32-le", "surrogatepass")
 
 
-def _filled(made: HashedBlock, missing: Missing, learned: LexiconEntries, origins: Int64s) -> HashedBlock:
+def _fill_learned(
+    made: HashedBlock, missing: Missing, learned: LexiconEntries, origins: Int64s
+) -> HashedBlock:
     """Fill learned words into a block, and remove the dropped ones."""
     texts = np.searchsorted(origins, missing.starts, "right") - 1
     hashes, every = made.hashes, len(made.counts)

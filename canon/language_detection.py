@@ -95,7 +95,7 @@ class LanguageRouter:
             raise expected("language", "a code, or None", next(one for one in codes if type(one) is kind))
         return np.array([known.get(code or "", -1) for code in codes], np.int64)
 
-    def mixed(self, traits: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    def mixed_mask(self, traits: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """Return which tokens have letters of more than one script."""
         bits = traits & np.uint32(_SCRIPT_MASK)
         return (bits & (bits - np.uint32(1))) > 0
@@ -106,11 +106,11 @@ class LanguageRouter:
         They are, unless a dictionary has the word with the hyphen (из-за), or both parts and not the whole.
         """
         whole, hyphened, first, second = map(
-            self.knowing, (before + after, f"{before}-{after}", before, after)
+            self.language_bits, (before + after, f"{before}-{after}", before, after)
         )
         return not hyphened and (whole or not first & second) > 0
 
-    def knowing(self, word: str) -> int:
+    def language_bits(self, word: str) -> int:
         """Return the languages whose dictionary has a folded word, as bits."""
         plugins = enumerate(self.languages)
         return sum(1 << index for index, plugin in plugins if plugin.lexical and plugin.knows(word))
@@ -163,7 +163,7 @@ def language_of_tokens(router: LanguageRouter, segments: Segments, declared: Int
     """
     text_of, width = segments.text_of, len(router.groups) + 1
     group = router.group_of[segments.traits & np.uint32(_SCRIPT_MASK)]
-    mixed_words = np.flatnonzero(router.mixed(segments.traits))
+    mixed_words = np.flatnonzero(router.mixed_mask(segments.traits))
     if len(mixed_words):
         group[mixed_words] = _script_of_mixed(segments, group, text_of, mixed_words)
     places = text_of * width + group
@@ -252,7 +252,7 @@ def _by_dictionaries(
     if len(missing):
         new, first, inverse = np.unique(keys[missing], return_index=True, return_inverse=True)
         values = np.array(
-            [router.knowing(word) for word in segments.words_at(tokens[missing[first]])], np.uint64
+            [router.language_bits(word) for word in segments.words_at(tokens[missing[first]])], np.uint64
         )
         router.known.learn(new, values, np.zeros(len(new), np.uint8))
         found.values[missing] = values[inverse]

@@ -146,7 +146,7 @@ class Lexicon:
         if self._count + len(keys) > self.capacity:
             self._slots, self._count = _empty(_SMALLEST), 0
         if 2 * (self._count + len(keys)) > len(self._slots.keys):
-            self._slots = _grown(self._slots, 4 * (self._count + len(keys)))
+            self._slots = _grow(self._slots, 4 * (self._count + len(keys)))
         self._count += _insert(self._slots, keys, values, repairs)
 
     def renew_lock(self) -> None:
@@ -189,7 +189,7 @@ def _empty(size: int) -> LexiconSlots:
     return LexiconSlots(table[:, 0], table[:, 1], np.zeros(size, np.uint8))
 
 
-def _grown(slots: LexiconSlots, wanted: int) -> LexiconSlots:
+def _grow(slots: LexiconSlots, wanted: int) -> LexiconSlots:
     bigger = _empty(1 << max(_SMALLEST, wanted - 1).bit_length())
     used = slots.keys != 0
     _insert(bigger, slots.keys[used], slots.values[used], slots.repairs[used])

@@ -111,7 +111,7 @@ def clean_texts(texts: Sequence[str], kinds: NDArray[np.uint8], joins: Joins | N
     if len(gone):
         block = _without_invisible(block, gone, breaks)
     if block.kind.max() >= COMPOSING:
-        block = _composed(block, kinds)
+        block = _compose(block, kinds)
     return block
 
 
@@ -138,7 +138,9 @@ def _line_breaks(block: CleanBlock, special: Int64s, joins: Joins) -> Int64s:
         if not blank.any():
             break
         ends += blank
-    before, after = ((kind[at] & WORD > 0) & _lettered(codes[at], kind[at]) for at in (hyphens - 1, ends + 1))
+    before, after = (
+        (kind[at] & WORD > 0) & _letter_mask(codes[at], kind[at]) for at in (hyphens - 1, ends + 1)
+    )
     broken &= before & after
     # A capital begins another word, or a name.
     broken &= characters().fold[codes[ends + 1]] == codes[ends + 1]
@@ -156,7 +158,7 @@ def _among(places: Int64s, wanted: Int64s) -> NDArray[np.bool_]:
     return found
 
 
-def _lettered(codes: Int64s, kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
+def _letter_mask(codes: Int64s, kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Return which code points are letters, or marks on them."""
     lettered: NDArray[np.bool_] = (characters().script[codes] != 0) | (kind & COMPOSING > 0)
     return lettered
@@ -196,7 +198,7 @@ def _readable(kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
     return (kind & (WORD | UNIT)) > 0
 
 
-def _composed(block: CleanBlock, kinds: NDArray[np.uint8]) -> CleanBlock:
+def _compose(block: CleanBlock, kinds: NDArray[np.uint8]) -> CleanBlock:
     """Compose each run of combining characters with the character before it."""
     codes = [block.codes[:0]]
     places = [block.codes[:0]]

@@ -81,7 +81,7 @@ def characters() -> Characters:
     excluded = {*apostrophes, *invisible}
     words = [code for code, category in categories.items() if category[0] in "LMN" and code not in excluded]
     words += _lettered_symbols(categories, parts)
-    joining = _joining(categories, parts)
+    joining = _joining_codes(categories, parts)
     kind[[code for code in words if code in joining]] = COMPOSING
     # All others fold to themselves.
     changing = [code for code in words if parts[code] or code in _shapes() or _has_cases(chr(code))]
@@ -135,7 +135,7 @@ def fold_character(character: str) -> str:
     Radicals become ideographs, circled numbers and letters plain ones, and stressed ѐ and ѝ lose the accent.
     """
     plain = unicodedata.normalize("NFKC", character.translate(_shapes())).casefold()
-    return unicodedata.normalize("NFKC", plain).translate(_stressed())
+    return unicodedata.normalize("NFKC", plain).translate(_stressed_letters())
 
 
 @cache
@@ -158,7 +158,7 @@ def _shapes() -> Mapping[int, str]:
 
 
 @cache
-def _stressed() -> Mapping[int, str]:
+def _stressed_letters() -> Mapping[int, str]:
     """Return Cyrillic letters with a grave accent, which marks stress, and the letters without it."""
     parts = {code: unicodedata.decomposition(chr(code)).split() for code in range(0x400, 0x530)}
     return {code: chr(int(own[0], 16)) for code, own in parts.items() if own[1:] == [_GRAVE]}
@@ -214,7 +214,7 @@ def _lettered_symbols(categories: Mapping[int, str], parts: Mapping[int, str]) -
     ]
 
 
-def _joining(categories: Mapping[int, str], parts: Mapping[int, str]) -> set[int]:
+def _joining_codes(categories: Mapping[int, str], parts: Mapping[int, str]) -> set[int]:
     """Return the code points that normalization may compose with, or reorder against, the one before.
 
     Args:
@@ -294,7 +294,7 @@ def homoglyph_map() -> Mapping[str, Mapping[str, str]]:
     """
     columns = {"Cyrl": 1, "Latn": 0, "Grek": 2}
     plain = {script: _column(rows("lookalikes.txt"), script, own) for script, own in columns.items()}
-    return {script: {**_accented(table), **table} for script, table in plain.items()}
+    return {script: {**_accented_letters(table), **table} for script, table in plain.items()}
 
 
 @cache
@@ -324,7 +324,7 @@ def _column(rows: Sequence[Sequence[str]], script: str, own: int) -> dict[str, s
     return {other: row[own] for row in usable[::-1] for other in row[:3] if other not in ("-", row[own])}
 
 
-def _accented(table: Mapping[str, str]) -> dict[str, str]:
+def _accented_letters(table: Mapping[str, str]) -> dict[str, str]:
     """Return accented letters and their look-alikes, from those of their base letters."""
     found: dict[str, str] = {}
     for code in chain(range(0xC0, 0x530), range(0x1E00, 0x2000)):
@@ -339,7 +339,7 @@ def _accented(table: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def folded(plain: str) -> str:
+def fold_case(plain: str) -> str:
     """Return a text without case, of the same length."""
     small = plain.casefold()
     if len(small) == len(plain):

@@ -5,7 +5,7 @@ import unicodedata
 from decimal import Decimal
 from itertools import pairwise
 
-from shinglefold.canon.unicode_tables import folded, invisible, sayings
+from shinglefold.canon.unicode_tables import fold_case, invisible, sayings
 
 HAN = r"\u3400-\u9fff"
 LETTER = rf"[^\W\d_\u3040-\u30ff{HAN}]"
@@ -253,7 +253,7 @@ def in_digits(plain: str) -> str:
     return _ELECTRIC.sub(lambda match: f"{match[1]} {'вольт' if match[2] else 'ампер'}", signs)
 
 
-def joined(plain: str) -> str:
+def join_spellings(plain: str) -> str:
     """Return a text with models, sizes, telephone numbers and inches in one spelling."""
     parted = _PARTED_MODEL.sub(SPACE, large_sizes(_NO_ZERO.sub("0.", plain)))
     return _INCH.sub(_inch, _PHONE.sub(_phone, parted))
@@ -349,12 +349,12 @@ def number_value(number: str) -> str:
     return " ".join(groups) + (f".{fraction}" if fraction else "")
 
 
-def measured(value: str) -> str:
+def strip_trailing_zeros(value: str) -> str:
     """Return a value without trailing zeros."""
     return value.rstrip("0") if "." in value else value
 
 
-def scaled(value: str, scale: str) -> str:
+def scale_value(value: str, scale: str) -> str:
     """Return a value in its normal form times a thousand, a million and so on."""
     power = max((name for name in SCALES if scale.startswith(name)), key=len)
     if len(value) > _LONGEST or not _DECIMAL.fullmatch(value):
@@ -379,7 +379,7 @@ def words_as_digits(plain: str) -> tuple[str, set[str]]:
         plain = _HAN_DIGIT.sub(
             lambda match: str(int(unicodedata.numeric(match[0].replace("两", "二")))), plain
         )
-    alike = folded(plain).translate(_ALIKE)
+    alike = fold_case(plain).translate(_ALIKE)
     if sayings().keys().isdisjoint(_WORDS.findall(alike)):
         return plain, found
     said = _numbers_in_words(alike, found)
@@ -406,7 +406,7 @@ def _numbers_in_words(alike: str, found: set[str]) -> list[tuple[int, int, str]]
         begin, end = match.span()
         if meaning[:1].isdigit() or meaning[:1] == "_":
             before, last, number = said[-1] if said else (0, 0, "")
-            value = _added(number, meaning) if alike[last:begin] in _JOINING else None
+            value = _add_numbers(number, meaning) if alike[last:begin] in _JOINING else None
             if value is not None:
                 said[-1] = before, end, value
             else:
@@ -427,7 +427,7 @@ def _numbers_in_words(alike: str, found: set[str]) -> list[tuple[int, int, str]]
     return said
 
 
-def _added(number: str, following: str) -> str | None:
+def _add_numbers(number: str, following: str) -> str | None:
     """Return the number that two words make, such as 25 of 20 and 5; None if they are two numbers."""
     if not number[:1].isdigit() or "." in number + following:
         return None

@@ -51,7 +51,7 @@ from shinglefold.offline.spark.session import (
     session,
     sql,
     totals,
-    translated,
+    translate_errors,
 )
 from shinglefold.offline.spark.signing import PROBLEM, sign
 
@@ -82,7 +82,7 @@ def job(master: str) -> Iterator[Session]:
     try:
         # Warnings of Spark concern the cluster, not the job.
         found.sparkContext.setLogLevel("ERROR")
-        with translated():
+        with translate_errors():
             yield found
     finally:
         if before is None:

@@ -70,7 +70,7 @@ class SourceFilter:
         """Return the wanted parts of a document, not copied. Cost: linear in lengths of patterns × names."""
         if self.whole:
             return dict(source)
-        return self._filtered(source, "", included=not self.includes)
+        return self._filter(source, "", included=not self.includes)
 
     def within(self, names: Container[str]) -> bool:
         """Return whether everything wanted lies within the top-level objects of these names.
@@ -87,7 +87,7 @@ class SourceFilter:
             return False
         return not self.includes or _any_matches(self.includes, path)
 
-    def _filtered(self, source: Mapping[str, Any], prefix: str, *, included: bool) -> dict[str, Any]:
+    def _filter(self, source: Mapping[str, Any], prefix: str, *, included: bool) -> dict[str, Any]:
         found = {}
         for name, value in source.items():
             path = prefix + name
@@ -104,7 +104,7 @@ class SourceFilter:
 
     def _filtered_value(self, value: object, prefix: str, *, included: bool) -> Any:  # noqa: ANN401 - JSON
         if isinstance(value, Mapping):
-            return self._filtered(value, prefix, included=included)
+            return self._filter(value, prefix, included=included)
         if isinstance(value, list):
             kept = [self._filtered_value(item, prefix, included=included) for item in value]
             # As on servers, objects and lists that became empty are removed from a list.
@@ -359,13 +359,13 @@ def template_paths(value: object) -> list[str]:
     return [path for one in value for path in template_paths(one)] if isinstance(value, list) else []
 
 
-def merged(document: Mapping[str, Any], changes: Mapping[str, Any]) -> Document:
+def merge_update(document: Mapping[str, Any], changes: Mapping[str, Any]) -> Document:
     """Return a document after a partial update: objects are merged, other values replaced."""
     made = dict(document)
     for name, value in changes.items():
         old = made.get(name)
         both = isinstance(old, Mapping) and isinstance(value, Mapping)
-        made[name] = merged(old, value) if both else value  # type: ignore[arg-type]
+        made[name] = merge_update(old, value) if both else value  # type: ignore[arg-type]
     return made
 
 

@@ -71,10 +71,10 @@ class ShinglefoldError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Copied without ``__init__``, whose arguments differ between the classes.
-        return _restored, (type(self), self.args), vars(self)
+        return _restore, (type(self), self.args), vars(self)
 
 
-def _restored(kind: type[ShinglefoldError], args: tuple[object, ...]) -> ShinglefoldError:
+def _restore(kind: type[ShinglefoldError], args: tuple[object, ...]) -> ShinglefoldError:
     return kind.__new__(kind, *args)
 
 
@@ -253,14 +253,14 @@ def _text(value: object, depth: int) -> str:
     if isinstance(value, int) and value.bit_length() > _BITS:
         return f"a number of about {round(value.bit_length() * 0.30103)} digits"
     if isinstance(value, Mapping):
-        return _listed("{}", (f"{_text(k, 0)}: {_text(v, depth - 1)}" for k, v in value.items()), depth)
+        return _list_items("{}", (f"{_text(k, 0)}: {_text(v, depth - 1)}" for k, v in value.items()), depth)
     if isinstance(value, list | tuple):
         marks = "[]" if isinstance(value, list) else "()"
-        return _listed(marks, (_text(one, depth - 1) for one in value), depth)
+        return _list_items(marks, (_text(one, depth - 1) for one in value), depth)
     return repr(value)
 
 
-def _listed(marks: str, items: Iterable[str], depth: int) -> str:
+def _list_items(marks: str, items: Iterable[str], depth: int) -> str:
     if depth <= 0:
         return f"{marks[0]}{_CUT}{marks[1]}"
     shown = list(islice(items, _ITEMS + 1))
@@ -315,7 +315,7 @@ def complete_commands(text: str, complete: Callable[[list[str]], list[str]]) -> 
         complete: receives the arguments after ``shinglefold`` and returns all arguments.
     """
 
-    def completed(found: re.Match[str]) -> str:
+    def complete_command(found: re.Match[str]) -> str:
         try:
             words = shlex.split(found[1])
         except ValueError:
@@ -323,4 +323,4 @@ def complete_commands(text: str, complete: Callable[[list[str]], list[str]]) -> 
             return found[0]
         return shlex.join([_PROGRAM, *complete(words[1:])])
 
-    return _COMMAND.sub(completed, text)
+    return _COMMAND.sub(complete_command, text)

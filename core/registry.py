@@ -31,7 +31,7 @@ def entry_points_of(group: str) -> Sequence[EntryPoint]:
     Cost: 3 to 10 ms to read the files of all distributions; 20 µs if nothing was installed since the last
         call.
     """
-    return _cached_entry_points(group, tuple((path, _modified(path)) for path in sys.path))
+    return _cached_entry_points(group, tuple((path, _modification_time(path)) for path in sys.path))
 
 
 @lru_cache(maxsize=16)
@@ -39,7 +39,7 @@ def _cached_entry_points(group: str, _path: tuple[tuple[str, int], ...]) -> Sequ
     return tuple(entry_points(group=group))
 
 
-def _modified(path: str) -> int:
+def _modification_time(path: str) -> int:
     """Return when something was last installed in a folder or removed from it; 0 if it can't be read."""
     try:
         return os.stat(path or ".").st_mtime_ns
@@ -47,7 +47,7 @@ def _modified(path: str) -> int:
         return 0
 
 
-def installed() -> dict[str, EntryPoint]:
+def installed_languages() -> dict[str, EntryPoint]:
     """Return the entry points of all installed languages by code, sorted, without importing them.
 
     Raises:
@@ -68,13 +68,13 @@ def language_class(code: str, among: Mapping[str, EntryPoint] | None = None) -> 
     """Import and return the class of a language.
 
     Args:
-        among: the result of ``installed``, if the caller has it.
+        among: the result of ``installed_languages``, if the caller has it.
 
     Raises:
         UnknownLanguage: no installed plugin has this code.
         ConfigError: the plugin can't be imported, or is not a language.
     """
-    points = installed() if among is None else among
+    points = installed_languages() if among is None else among
     if not isinstance(code, str) or code not in points:
         raise UnknownLanguage.unknown("language", code, points)
     loaded = _load(points[code], "plugin")
@@ -119,7 +119,7 @@ def usable() -> tuple[dict[str, type[Language]], dict[str, MissingExtra]]:
     """Return the usable languages, and the missing extra of each unusable one, by code."""
     ready: dict[str, type[Language]] = {}
     lacking: dict[str, MissingExtra] = {}
-    points = installed()
+    points = installed_languages()
     for code in points:
         try:
             language = language_class(code, points)
@@ -157,7 +157,7 @@ def references(
     own = overrides or {}
     for code in own.keys() - set(chosen):
         raise UnknownLanguage.unknown("language", code, chosen)
-    points = installed()
+    points = installed_languages()
     return tuple(
         LanguageRef(code, language_class(code, points).version(), own.get(code, options)) for code in chosen
     )
@@ -209,7 +209,7 @@ def check_versions(references: Iterable[LanguageRef]) -> None:
 
 
 def _classes_of(references: Iterable[LanguageRef]) -> Iterator[tuple[LanguageRef, type[Language]]]:
-    points = installed()
+    points = installed_languages()
     for ref in references:
         if ref.code not in points:
             raise UnknownLanguage(

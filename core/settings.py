@@ -130,7 +130,7 @@ def _read(path: str | Path | None) -> dict[str, Any]:
 
 def _from_table(table: Mapping[str, Any], source: str) -> Settings:
     check_known(f"setting (in {source})", table, [*_KINDS, "language"])
-    values = {key: _typed(key, value, source) for key, value in table.items() if key != "language"}
+    values = {key: _check_value(key, value, source) for key, value in table.items() if key != "language"}
     settings = Settings(**values, given=_origins(table, source))
     own = table.get("language", {})
     if not isinstance(own, dict):
@@ -152,11 +152,11 @@ def _own(settings: Settings, code: str, table: object) -> CanonOptions:
     check_known(f"option in [language.{code}]", options, [f.name for f in fields(CanonOptions)])
     return replace(
         settings.canon_options(),
-        **{key: _typed(key, value, f"[language.{code}]") for key, value in options.items()},
+        **{key: _check_value(key, value, f"[language.{code}]") for key, value in options.items()},
     )
 
 
-def _typed(key: str, value: object, place: str) -> Any:  # noqa: ANN401 - TOML
+def _check_value(key: str, value: object, place: str) -> Any:  # noqa: ANN401 - TOML
     return check_toml_type(f"{key} (in {place})", value, _KINDS[key], secret=key in SECRETS)
 
 

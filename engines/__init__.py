@@ -13,8 +13,8 @@ from shinglefold.engines.http.connection import (
     load_connection,
     looks_like_server,
     plain_client,
+    printable_address,
     product_of_client,
-    shown,
 )
 from shinglefold.errors import ConfigError
 from shinglefold.options.validation import check_path
@@ -78,9 +78,9 @@ def open_engine(where: Any, canonicalizer: Any = None) -> Engine:  # noqa: ANN40
         return _open_server(load_connection(address))
     if looks_like_server(address) and not address.startswith(_EMBEDDED):
         meant = each_with_scheme(address)
-        several = f", several each with its scheme ({shown(meant)})" if meant else ""
+        several = f", several each with its scheme ({printable_address(meant)})" if meant else ""
         raise ConfigError(
-            f"{shown(address)!r} looks like a server, but names none: write http://HOST:PORT or "
+            f"{printable_address(address)!r} looks like a server, but names none: write http://HOST:PORT or "
             f"https://HOST:PORT{several}; a folder of such a name is ./NAME or embedded:NAME"
         )
     from shinglefold.engines.embedded import EmbeddedEngine

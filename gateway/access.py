@@ -73,13 +73,13 @@ class Listener:
 
     def address(self, scheme: str = "http") -> str:
         """Return the address where it listens."""
-        return f"{scheme}://{_bracketed(self._host)}:{self._port}"
+        return f"{scheme}://{_bracket_ipv6(self._host)}:{self._port}"
 
     @property
     def browser_address(self) -> str:
         """The address for a browser on this machine, even if the server listens at all addresses."""
         own = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - no address to bind
-        return f"http://{_bracketed(own.get(self._host) or self._host)}:{self._port}/"
+        return f"http://{_bracket_ipv6(own.get(self._host) or self._host)}:{self._port}/"
 
 
 class AccessToken:
@@ -97,7 +97,7 @@ class AccessToken:
         """Return whether headers, with names in lower case, have the token."""
         return self._is_text(headers.get(TOKEN_HEADER, "")) or self.takes_authorization(headers)
 
-    def removed(self, headers: Mapping[str, str]) -> dict[str, str]:
+    def remove_from(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Return headers without the token, for the engine."""
         own = {TOKEN_HEADER, *(("authorization",) if self.takes_authorization(headers) else ())}
         return {name: value for name, value in headers.items() if name not in own}
@@ -152,5 +152,5 @@ def host_name(header: str) -> str:
     return name.lower().rstrip(".")
 
 
-def _bracketed(host: str) -> str:
+def _bracket_ipv6(host: str) -> str:
     return f"[{host}]" if ":" in host else host

@@ -67,7 +67,7 @@ class OpenSearchDialect:
         ignored: Any = given.get("ignore") or parameters.pop("ignore", ())
         body = given.get("body")
         if body is not None and not (parsed and isinstance(body, Mapping)):
-            body = encoded(transport.serializer.dumps(body))
+            body = encode_body(transport.serializer.dumps(body))
         headers = dict(given.get("headers") or {})
         path, _, query = given["url"].partition("?")
         parameters = dict(parse_qsl(query, keep_blank_values=True)) | parameters
@@ -140,7 +140,7 @@ class ElasticsearchDialect:
         body = given.get("body")
         if body is not None and not (parsed and isinstance(body, Mapping)):
             kind = next((value for name, value in headers.items() if name.lower() == "content-type"), None)
-            body = encoded(transport.serializers.dumps(body, mimetype=kind))
+            body = encode_body(transport.serializers.dumps(body, mimetype=kind))
         parameters = dict(parse_qsl(query, keep_blank_values=True))
         how = {name: given[name] for name in _HOW_ELASTICSEARCH if name in given}
         return RestRequest(given["method"], path, parameters, headers, body), Caller(headers, how)
@@ -203,7 +203,7 @@ def _with_own(kwargs: dict[str, Any], caller: Caller) -> dict[str, Any]:
     return {**kept, **own}
 
 
-def encoded(body: str | bytes) -> bytes:
+def encode_body(body: str | bytes) -> bytes:
     """Return what a client's serializer made as bytes."""
     return body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
 

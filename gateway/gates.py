@@ -26,7 +26,7 @@ from shinglefold.gateway.rest import (
 )
 from shinglefold.grouping import Gate, Policy, Verdict
 from shinglefold.grouping.gate.gate import document_id
-from shinglefold.grouping.gate.protocol.member import EXISTS
+from shinglefold.grouping.gate.protocol.pending_document import EXISTS
 from shinglefold.ingest.pipeline.pipeline import Outcome
 
 #: The most open gates of one client.
@@ -137,7 +137,7 @@ def unkept(index: SignedIndex, *given: Mapping[str, object]) -> str:
     )
 
 
-def admitted(
+def with_id(
     index: SignedIndex, outcome: Outcome, id_: str | None, routing: object, *, create: bool
 ) -> Document:
     """Return a signed document for a gate, with a random id if it has none."""
@@ -160,7 +160,7 @@ def admit(request: Admit) -> Steps[list[JSON]]:
     versions = iter((yield from _versions(request, stored)))
     index = request.index.stored_in
     return [
-        _accepted(one, next(versions)) if one.status == "accepted" else _rejected(index, one)
+        _accepted_answer(one, next(versions)) if one.status == "accepted" else _rejected_answer(index, one)
         for one in verdicts
     ]
 
@@ -222,7 +222,7 @@ def _not_refreshed(answer: RestResponse) -> str:
     return f"{shards['failed']} of {shards.get('total')} copies of its shards were not refreshed"
 
 
-def _accepted(verdict: Verdict, version: JSON) -> JSON:
+def _accepted_answer(verdict: Verdict, version: JSON) -> JSON:
     return {
         "_id": verdict.id,
         **version,
@@ -232,7 +232,7 @@ def _accepted(verdict: Verdict, version: JSON) -> JSON:
     }
 
 
-def _rejected(index: str, verdict: Verdict) -> JSON:
+def _rejected_answer(index: str, verdict: Verdict) -> JSON:
     """Return the answer about a document that is not stored, with the one that it resembles."""
     if verdict.reason == EXISTS:
         reason = f"[{verdict.id}]: version conflict, document already exists"

@@ -162,14 +162,16 @@ class _ByCaller(Generic[Value]):
         self._known.drop(name)
         self._known.drop((name, credentials(headers)))
 
-    def put(self, name: str, headers: Mapping[str, str], behind: Mappings, when: float, value: Value) -> None:
+    def put(
+        self, name: str, headers: Mapping[str, str], mappings: Mappings, when: float, value: Value
+    ) -> None:
         """Cache the value of a name, given the indices that a caller sees behind it and the time."""
-        own = behind.keys() == {name}
+        own = mappings.keys() == {name}
         self._known.put(name if own else (name, credentials(headers)), (when, value))
 
 
 @dataclass(frozen=True)
-class _Searched:
+class _NamedMappings:
     """The mappings of the indices that a search names, with values computed from them once."""
 
     mappings: Mappings
@@ -192,7 +194,7 @@ class KnownIndices:
 
     def __init__(self, options: IndexOptions, settings: Settings) -> None:
         self._options, self._settings = options, settings
-        self._behind: _ByCaller[_Searched] = _ByCaller()
+        self._by_name: _ByCaller[_NamedMappings] = _ByCaller()
         #: When a caller last saw no mappings behind a name, and whether it may not read them.
         self._unread: RecentlyUsed[object, tuple[float, bool]] = RecentlyUsed(1024)
         self._signed: RecentlyUsed[str, SignedIndex] = RecentlyUsed(64)
@@ -203,13 +205,15 @@ class KnownIndices:
 
         Of several recipes, the first; the search reports indices that do not fit it.
         """
-        return (yield from self._searched(index, headers)).recipe
+        return (yield from self._mappings_of_name(index, headers)).recipe
 
     def is_index(self, name: str | None, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether a name is known to be that of an index, which is the same for all callers."""
-        return name is not None and (yield from self._searched(name, headers)).mappings.keys() == {name}
+        return name is not None and (yield from self._mappings_of_name(name, headers)).mappings.keys() == {
+            name
+        }
 
-    def known(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
+    def any_has_recipe(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether one of the indices that a search names is known to have a recipe."""
         return any(map(has_recipe, (yield from self._readable(index, headers)).mappings.values()))
 
@@ -217,30 +221,30 @@ class KnownIndices:
         """Return whether all indices with a recipe were set up to fold every search."""
         return (yield from self._readable(index, headers)).folds
 
-    def _readable(self, index: str, headers: Mapping[str, str]) -> Steps[_Searched]:
-        """Return what ``_searched`` returns; nothing, for some seconds, if the mappings can't be read."""
-        if known := self._behind.get(index, headers):
+    def _readable(self, index: str, headers: Mapping[str, str]) -> Steps[_NamedMappings]:
+        """Return the mappings of a name; none, for some seconds, if they can't be read."""
+        if known := self._by_name.get(index, headers):
             return known[0]
         if is_valid((self._unread.get((index, credentials(headers))) or (0.0,))[0]):
             # Else each search of a user who may not read them would take two requests.
-            return _Searched({})
+            return _NamedMappings({})
         try:
-            return (yield from self._searched(index, headers))
+            return (yield from self._mappings_of_name(index, headers))
         except EngineError as error:
             # The engine answers the search, or says itself what is wrong.
             log.warning("the mappings of %r can't be read, so a search is not folded: %s", index, error)
-            return _Searched({})
+            return _NamedMappings({})
 
-    def _searched(self, index: str, headers: Mapping[str, str]) -> Steps[_Searched]:
+    def _mappings_of_name(self, index: str, headers: Mapping[str, str]) -> Steps[_NamedMappings]:
         """Return the mappings behind a name, none if the caller may not read them, which is logged once."""
-        if known := self._behind.get(index, headers):
+        if known := self._by_name.get(index, headers):
             return known[0]
         when = monotonic()
         found = yield from self._read(index)
-        made = _Searched(found or {})
+        made = _NamedMappings(found or {})
         # One caller may not be allowed to read them, and another one may.
         if found:
-            self._behind.put(index, headers, found, when, made)
+            self._by_name.put(index, headers, found, when, made)
             return made
         caller, denied = (index, credentials(headers)), found is None
         if denied and not (self._unread.get(caller) or (when, False))[1]:
@@ -267,7 +271,7 @@ class KnownIndices:
         written = yield from self._written_mappings(name, found, headers)
         return self._new_target(name, headers, found, written, when)
 
-    def switched(
+    def other_target(
         self, index: SignedIndex, stored_in: str, headers: Mapping[str, str]
     ) -> Steps[SignedIndex | None]:
         """Return the index that stored a document, if it was signed for another one; else None.
@@ -287,8 +291,8 @@ class KnownIndices:
             found = yield from self._read(stored_in)
             if not found:
                 # A role may know the alias only.
-                behind = (yield from self._read(index.name)) or {}
-                found = {stored_in: behind[stored_in]} if stored_in in behind else None
+                mappings = (yield from self._read(index.name)) or {}
+                found = {stored_in: mappings[stored_in]} if stored_in in mappings else None
             if not found:
                 warn(
                     f"{index.name!r} stores documents in {stored_in!r}, whose mappings may not be read: they "
@@ -300,7 +304,7 @@ class KnownIndices:
         if stored is not None and stored.recipe == index.recipe and index.stored_in in (index.name, ""):
             return None
         self._targets.drop(index.name, headers)
-        self._behind.drop(index.name, headers)
+        self._by_name.drop(index.name, headers)
         if stored is None:
             warn(
                 f"{index.name!r} was switched to {stored_in!r}, which has no recipe: documents written in "

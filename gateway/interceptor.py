@@ -49,8 +49,8 @@ class Interceptor:
             "index": writes.write,
             "create": writes.write,
             "update": writes.update,
-            "update_by_query": writes.unsigned,
-            "reindex": writes.unsigned,
+            "update_by_query": writes.warn_unsigned,
+            "reindex": writes.warn_unsigned,
         }
 
     def steps(self, request: RestRequest) -> Steps[RestResponse | None]:

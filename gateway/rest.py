@@ -280,7 +280,7 @@ def read_actions(body: bytes | str) -> Iterator[tuple[str, JSON, list[bytes]]]:
 
 def _action(line: bytes) -> tuple[str, JSON]:
     """Return the verb and the metadata of an action; names that are numbers become texts, as engines do."""
-    action = _ACTIONS.decode(_decoded(line))
+    action = _ACTIONS.decode(_decode(line))
     verb = next(iter(action), None) if isinstance(action, dict) and len(action) == 1 else None
     if verb not in _VERBS or not isinstance(metadata := action[verb], dict):
         raise ValueError(line)
@@ -316,7 +316,7 @@ def names_twice(text: Any) -> bool:  # noqa: ANN401 - as it came
     if not isinstance(text, bytes | str):
         return False
     try:
-        _NAMES_ONCE.decode(_decoded(text))
+        _NAMES_ONCE.decode(_decode(text))
     except _NameTwice:
         return True
     except (ValueError, RecursionError):
@@ -333,7 +333,7 @@ _NAMES_ONCE = json.JSONDecoder(object_pairs_hook=_unique)
 _ACTIONS = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
 
 
-def _decoded(given: bytes | str) -> str:
+def _decode(given: bytes | str) -> str:
     """Return JSON as ``json.loads`` decodes it."""
     return given if isinstance(given, str) else given.decode(json.detect_encoding(given), "surrogatepass")
 

@@ -50,7 +50,7 @@ def with_reachable_total(page: JSON, body: Mapping[str, Any], parameters: Mappin
     return {**page, "hits": hits, KEY: {**told, "hits_total": total}}
 
 
-def marked(answer: JSON, body: JSON | None, parameters: Mapping[str, Any], reason: str) -> JSON:
+def unfolded_answer(answer: JSON, body: JSON | None, parameters: Mapping[str, Any], reason: str) -> JSON:
     """Return the engine's own page, in the shape of folded ones, with the reason in ``dedup``.
 
     Args:
@@ -117,7 +117,7 @@ def mark_unfolded(operation: str, request: RestRequest, answer: JSON, reason: st
         bodies = []
     pages = answer.get("responses", [answer])
     made = [
-        marked(page, None if is_template else body, request.parameters, reason)
+        unfolded_answer(page, None if is_template else body, request.parameters, reason)
         if isinstance(page, dict) and "hits" in page.get("hits", ())
         else page
         for page, body in zip_longest(pages, bodies[: len(pages)])

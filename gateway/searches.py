@@ -29,7 +29,7 @@ from shinglefold.gateway.rest import (
     whole_number,
     write_value,
 )
-from shinglefold.gateway.search_answers import marked, with_body, with_dedup, with_reachable_total
+from shinglefold.gateway.search_answers import unfolded_answer, with_body, with_dedup, with_reachable_total
 from shinglefold.model.recipe import Recipe
 from shinglefold.rerank.engine_calls import run_together
 from shinglefold.rerank.request.fold_options import FoldOptions, may_compare_texts
@@ -98,7 +98,7 @@ class _OneSearch:
         """Whether it is sent as a template."""
         return self.template is not None and (self.template.search is None or self.wish is None)
 
-    def sent(self) -> tuple[JSON, JSON]:
+    def request_lines(self) -> tuple[JSON, JSON]:
         """Return its lines in the engine's format."""
         template = self.template.bare if self.template is not None and self.as_template else None
         return self.header, with_dedup(self.body) if template is None else template
@@ -162,7 +162,7 @@ class FoldedSearches:
             plain = yield from send(replace(request, body=with_dedup(body) or None))
             if plain.refused:
                 return plain
-            return replace(plain, body=marked(plain.body, body, request.parameters, str(trouble)))
+            return replace(plain, body=unfolded_answer(plain.body, body, request.parameters, str(trouble)))
         return None if answer is None else RestResponse(200, answer)
 
     def search_template(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
@@ -171,7 +171,7 @@ class FoldedSearches:
         body = read_object(request.body)
         if body is None or "source" in request.parameters:
             return None
-        template = yield from self._rendered(_index_of(operation, None), request, dict(body))
+        template = yield from self._render_template(_index_of(operation, None), request, dict(body))
         if template is None or names_twice(request.body):
             return None
         if template.search is not None:
@@ -187,7 +187,7 @@ class FoldedSearches:
             return None
         plain = yield from send(replace(request, body=template.bare))
         if not plain.refused:
-            plain = replace(plain, body=marked(plain.body, None, request.parameters, template.why))
+            plain = replace(plain, body=unfolded_answer(plain.body, None, request.parameters, template.why))
         return plain
 
     def msearch(self, operation: Operation, request: RestRequest) -> Steps[RestResponse | None]:
@@ -205,7 +205,7 @@ class FoldedSearches:
         outcomes: dict[int, Any] = {}
         for place, one in enumerate(searches):
             if operation.name == "msearch_template" and isinstance(one.body, dict):
-                one.template = yield from self._rendered(one.index, request, one.body)
+                one.template = yield from self._render_template(one.index, request, one.body)
                 if one.template is None or one.template.search is None:
                     one.template = one.template or _Template(one.body, False)
                     if one.template.error is not None:
@@ -227,16 +227,18 @@ class FoldedSearches:
             [self._one_of_several(searches[place], own, request.headers) for place in chosen]
         )
         outcomes |= zip(chosen, found, strict=True)
-        return (yield from self._joined(request, searches, outcomes))
+        return (yield from self._join_answers(request, searches, outcomes))
 
-    def _rendered(self, index: str | None, request: RestRequest, body: JSON) -> Steps[_Template | None]:
+    def _render_template(
+        self, index: str | None, request: RestRequest, body: JSON
+    ) -> Steps[_Template | None]:
         """Return a template with its search; None if it is sent unchanged, whatever is in it."""
         known = index is None or _names_options(body)
-        if not known and not (yield from self._indices.known(str(index), request.headers)):
+        if not known and not (yield from self._indices.any_has_recipe(str(index), request.headers)):
             return None
         return (yield from _render(request, body))
 
-    def _joined(
+    def _join_answers(
         self, request: RestRequest, searches: Sequence[_OneSearch], outcomes: Mapping[int, Any]
     ) -> Steps[RestResponse]:
         """Return the answers in order; the engine answers searches that are not folded.
@@ -259,7 +261,9 @@ class FoldedSearches:
             ]
             if not rest:
                 continue
-            body = b"".join(write_value(line) + b"\n" for place in rest for line in searches[place].sent())
+            body = b"".join(
+                write_value(line) + b"\n" for place in rest for line in searches[place].request_lines()
+            )
             path = request.path if templates else request.path.removesuffix("/template")
             plain = yield from send(replace(request, path=path, body=body))
             if plain.refused or (not outcomes and len(rest) == len(searches)):
@@ -270,7 +274,7 @@ class FoldedSearches:
                 answers[place] = _answer_of(outcome)
             elif outcome is not None and "hits" in answers[place]:
                 search = None if searches[place].as_template else searches[place].body
-                answers[place] = marked(answers[place], search, {}, str(outcome))
+                answers[place] = unfolded_answer(answers[place], search, {}, str(outcome))
         took = max(whole_number(one.get("took")) for one in answers.values())
         joined = {"took": took, "responses": [answers[place] for place in range(len(searches))]}
         return replace(plain, status=200, body=joined)
@@ -312,7 +316,7 @@ class FoldedSearches:
         """
         asked = "dedup" in (body.get("ext") or {})
         try:
-            folding = yield from self._folding(index, headers)
+            folding = yield from self._folding_of(index, headers)
         except _TROUBLE as error:
             if self._options.on_trouble == "raise":
                 raise
@@ -335,7 +339,7 @@ class FoldedSearches:
         if self._tiebreaker is None:
             self._tiebreaker = yield Tiebreaker()
 
-    def _folding(self, index: str | None, headers: Mapping[str, str]) -> Steps[_IndexFolding]:
+    def _folding_of(self, index: str | None, headers: Mapping[str, str]) -> Steps[_IndexFolding]:
         recipe = None if index is None else (yield from self._indices.recipe(index, headers))
         folding = self._foldings.get(str(index))
         if folding is None or (folding.recipe, folding.tiebreaker) != (recipe, self._tiebreaker):

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
-from shinglefold.documents import merged
+from shinglefold.documents import merge_update
 from shinglefold.engines.http.errors import reason as error_reason
 from shinglefold.errors import ConfigError, EngineError, PermissionDenied, UnsupportedQuery
 from shinglefold.gateway.indices import KnownIndices, SignedIndex, alias_options
@@ -70,16 +70,16 @@ class UpdateRequest:
             warn(f"an update of {id_!r} changes what its fingerprint is made of{index.unchecked}")
         return cls(index, id_, bare, touches or (inserts and isinstance(doc, Mapping)))
 
-    def inserted(self) -> Any:  # noqa: ANN401 - JSON
+    def upsert_document(self) -> Any:  # noqa: ANN401 - JSON
         """Return the document that an update of a missing one stores; None if it stores none."""
         return self.body["doc"] if self.body.get("doc_as_upsert") else self.body.get("upsert")
 
-    def merged(self, found: VersionedDocument) -> JSON:
+    def merge_into(self, found: VersionedDocument) -> JSON:
         """Return the stored document after the update, without a fingerprint."""
-        made: JSON = self.index.bare(merged(found.source, self.body["doc"]))
+        made: JSON = self.index.bare(merge_update(found.source, self.body["doc"]))
         return made
 
-    def signed(self, found: VersionedDocument, outcome: Outcome) -> JSON:
+    def signed_body(self, found: VersionedDocument, outcome: Outcome) -> JSON:
         """Return the body that updates a stored document, given the merged one after the pipeline."""
         check_document(outcome, self.index.name, self.id)
         kept = {name: value for name, value in self.body.items() if name not in ("upsert", "doc_as_upsert")}
@@ -99,7 +99,7 @@ class UpdateRequest:
                 f"`shinglefold backfill {self.index.name}`"
             )
             return {**kept, "doc": doc}
-        return {**kept, "doc": merged(doc, action["doc"])}
+        return {**kept, "doc": merge_update(doc, action["doc"])}
 
 
 @contextmanager
@@ -203,7 +203,7 @@ def sign_if_switched(
 ) -> Steps[list[JSON]]:
     """Sign documents again if an alias was switched to an index of another recipe; see ``sign_again``."""
     try:
-        stored = yield from indices.switched(index, stored_in, request.headers)
+        stored = yield from indices.other_target(index, stored_in, request.headers)
         options = {} if stored is None else (yield from alias_options(index.name, request.headers))
     except Exception as error:
         # The documents are stored, which an error would hide.
@@ -229,7 +229,7 @@ def _sign_once(
     answers: list[JSON],
 ) -> Steps[list[int]]:
     """Renew fingerprints once, and return the positions of documents that changed in the meantime."""
-    there, renewed = yield from _renewed(indices, index, documents, request, places)
+    there, renewed = yield from _renew_documents(indices, index, documents, request, places)
     lines: list[JSON] = []
     sent: list[int] = []
     for (place, one), action in zip(there, renewed, strict=True):
@@ -261,7 +261,7 @@ def _sign_once(
     return again
 
 
-def _renewed(
+def _renew_documents(
     indices: KnownIndices,
     index: SignedIndex,
     documents: Sequence[tuple[str, str | None]],

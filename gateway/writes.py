@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from shinglefold.contracts.engine import VersionedDocument
-from shinglefold.gateway.gates import Admit, admit, admitted, refresh, single, unkept
+from shinglefold.gateway.gates import Admit, admit, refresh, single, unkept, with_id
 from shinglefold.gateway.indices import KnownIndices, SignedIndex
 from shinglefold.gateway.rest import (
     Operation,
@@ -80,12 +80,12 @@ class SignedWrites:
             return None
         check_pipeline(request.parameters, name)
         (outcome,) = yield Work(partial(index.sign, [(id_, document)]))
-        answer = _refused(outcome, name, id_)
+        answer = _refusal_answer(outcome, name, id_)
         if answer is None:
             assert isinstance(outcome, Outcome)
             check_document(outcome, name, id_)
             if index.gated:
-                answer = yield from _admitted(index, operation, request, outcome)
+                answer = yield from _admit(index, operation, request, outcome)
             else:
                 answer = yield from send(replace(request, body=source_of(outcome, request.body, document)))
                 answer = yield from self._follow_alias(index, request, answer)
@@ -111,7 +111,7 @@ class SignedWrites:
         update = yield Work(partial(UpdateRequest.of, index, id_, body))
         if not update.script and not update.needs_document and update.body == body:
             return None
-        return (yield from self._updated(update, request))
+        return (yield from self._send_update(update, request))
 
     def _follow_alias(
         self, index: SignedIndex, request: RestRequest, answer: RestResponse
@@ -125,7 +125,7 @@ class SignedWrites:
         (renewed,) = yield from sign_if_switched(self._indices, index, told["_index"], documents, request)
         return replace(answer, body=with_version(told, renewed)) if renewed else answer
 
-    def _updated(self, update: UpdateRequest, request: RestRequest) -> Steps[RestResponse]:
+    def _send_update(self, update: UpdateRequest, request: RestRequest) -> Steps[RestResponse]:
         """Send an update, again while others change its document, and return the engine's response."""
         name, id_ = update.index.name, update.id
         if update.script:
@@ -156,7 +156,7 @@ class SignedWrites:
             warn_stale(name, id_, "it is stored, and can't be found")
         return (yield from self._follow_alias(update.index, request, answer))
 
-    def unsigned(self, operation: Operation, request: RestRequest) -> Steps[None]:
+    def warn_unsigned(self, operation: Operation, request: RestRequest) -> Steps[None]:
         """Warn that a request writes documents that can't be signed; it is sent unchanged."""
         body = read_object(with_body(request).body)
         if body is None:
@@ -189,13 +189,13 @@ def _update_once(
     index, id_ = update.index, update.id
     kept = {name: value for name, value in request.parameters.items() if name != "retry_on_conflict"}
     if found is None:
-        document = update.inserted()
+        document = update.upsert_document()
         if document is None:
             answer = yield from send(replace(request, body=write_value(update.body)))
             # Another writer stored the document meanwhile, and its fingerprint is to be renewed.
             return answer, not answer.failed
-        (outcome,) = yield Work(partial(inserted, index, [(id_, document)]))
-        refused = _refused(outcome, index.name, id_)
+        (outcome,) = yield Work(partial(process_upserts, index, [(id_, document)]))
+        refused = _refusal_answer(outcome, index.name, id_)
         if refused is not None:
             return refused, False
         check_document(outcome, index.name, id_)
@@ -203,15 +203,15 @@ def _update_once(
             kept.pop(name, None)
         path = path_of(index.name, "_create", id_)
         made = replace(request, path=path, parameters=kept, body=source_of(outcome))
-        return (yield from _sent(made))
-    (outcome,) = yield Work(partial(index.sign, [(id_, update.merged(found))]))
-    refused = _refused(outcome, index.name, id_)
+        return (yield from _send_once(made))
+    (outcome,) = yield Work(partial(index.sign, [(id_, update.merge_into(found))]))
+    refused = _refusal_answer(outcome, index.name, id_)
     if refused is not None:
         return refused, False
     if not own_guard:
         kept |= {"if_seq_no": found.guard.seq_no, "if_primary_term": found.guard.primary_term}
-    body = write_value(update.signed(found, outcome))
-    return (yield from _sent(replace(request, parameters=kept, body=body)))
+    body = write_value(update.signed_body(found, outcome))
+    return (yield from _send_once(replace(request, parameters=kept, body=body)))
 
 
 def _update_by_script(
@@ -236,7 +236,7 @@ def warn_unread(index: SignedIndex) -> None:
     )
 
 
-def inserted(index: SignedIndex, documents: Sequence[tuple[str | None, Any]]) -> list[Outcome | str]:
+def process_upserts(index: SignedIndex, documents: Sequence[tuple[str | None, Any]]) -> list[Outcome | str]:
     """Return the documents that updates insert after the pipeline, or the reason why they are refused."""
     if not index.gated:
         return index.sign(documents)
@@ -247,7 +247,7 @@ def inserted(index: SignedIndex, documents: Sequence[tuple[str | None, Any]]) ->
     return [why] * len(documents)
 
 
-def _admitted(
+def _admit(
     index: SignedIndex, operation: Operation, request: RestRequest, outcome: Outcome
 ) -> Steps[RestResponse]:
     """Let the gate of an index store a document or refuse it."""
@@ -255,13 +255,13 @@ def _admitted(
     if why := unkept(index, parameters):
         return RestResponse(400, failure(why))
     create = operation.name == "create" or parameters.get("op_type") == "create"
-    document = admitted(index, outcome, operation.id, parameters.get("routing"), create=create)
+    document = with_id(index, outcome, operation.id, parameters.get("routing"), create=create)
     answers = yield from admit(Admit(index, [document], request.headers))
     yield from refresh(request, index)
     return single(answers[0])
 
 
-def _sent(request: RestRequest) -> Steps[tuple[RestResponse, bool]]:
+def _send_once(request: RestRequest) -> Steps[tuple[RestResponse, bool]]:
     answer = yield from send(request)
     return answer, answer.status == _CONFLICT
 
@@ -294,7 +294,7 @@ def source_of(outcome: Outcome, given: Any = None, parsed: Any = None) -> bytes:
     return write_value(source)
 
 
-def _refused(outcome: Outcome | str, index: str, id_: str | None) -> RestResponse | None:
+def _refusal_answer(outcome: Outcome | str, index: str, id_: str | None) -> RestResponse | None:
     """Return the response for a document that is not sent; None for one that is."""
     if isinstance(outcome, str):
         return RestResponse(400, failure(outcome))

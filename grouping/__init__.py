@@ -7,7 +7,7 @@ from shinglefold.runtime.optional_imports import lazy_attributes
 if TYPE_CHECKING:
     from shinglefold.grouping.gate.async_gate import AsyncGate
     from shinglefold.grouping.gate.gate import Gate
-    from shinglefold.grouping.gate.protocol.member import Verdict
+    from shinglefold.grouping.gate.protocol.pending_document import Verdict
     from shinglefold.grouping.rules import Policy
 
 __all__ = ["AsyncGate", "Gate", "Policy", "Verdict"]
@@ -18,7 +18,7 @@ __getattr__ = lazy_attributes(
     {
         ".gate.async_gate": "AsyncGate",
         ".gate.gate": "Gate",
-        ".gate.protocol.member": "Verdict",
+        ".gate.protocol.pending_document": "Verdict",
         ".rules": "Policy",
     },
 )

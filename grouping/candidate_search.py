@@ -10,20 +10,20 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from shinglefold.contracts.engine import JSON, AsyncEngine, Engine, Parameters
 from shinglefold.errors import EngineError, EngineUnavailable
-from shinglefold.grouping.gate.protocol.member import (
+from shinglefold.grouping.gate.protocol.pending_document import (
     GROUP,
     LEADER,
     CountGroups,
     FindGroups,
     GateFields,
-    Member,
+    PendingDocument,
     SearchHits,
     document_key,
 )
 from shinglefold.grouping.similarity import Pair, SimilarityModel
 from shinglefold.maintenance.guarded_updates import read_documents
 from shinglefold.maintenance.reconcile import key_of
-from shinglefold.rerank.hits import identity, missing
+from shinglefold.rerank.hits import identity, missing_parts
 from shinglefold.rerank.similar import QueryDocument
 from shinglefold.rerank.similar.query_document import candidate_queries, stored_digests
 from shinglefold.runtime.backoff import Backoff
@@ -263,7 +263,7 @@ class CandidateLookup:
         return hits
 
     def _complete(self, answer: JSON) -> JSON:
-        if lacks := missing(answer):
+        if lacks := missing_parts(answer):
             raise EngineUnavailable(
                 f"{self._index}: the answer to a search was incomplete ({lacks}); try again"
             )
@@ -300,20 +300,20 @@ class StoredDocuments:
     groups: bool
     limited: bool = False
 
-    def search(self, members: Sequence[Member], deep: bool) -> Steps[list[SearchHits]]:
-        """Return what a search finds for each member."""
-        documents = [member.print for member in members]
+    def search(self, items: Sequence[PendingDocument], deep: bool) -> Steps[list[SearchHits]]:
+        """Return what a search finds for each document."""
+        documents = [item.print for item in items]
         if deep:
             found = yield from self.lookup.find_deep(documents)
-            return self._hits(members, found, set())
-        numbers = sorted({number for member in members for number in member.numbers}) if self.groups else ()
+            return self._hits(items, found, set())
+        numbers = sorted({number for item in items for number in item.numbers}) if self.groups else ()
         found, taken = yield from self.lookup.find_candidates(
             documents, f"{self.gate_fields.field}.{GROUP}", numbers
         )
-        return self._hits(members, found, taken)
+        return self._hits(items, found, taken)
 
-    def _hits(self, members: Sequence[Member], found: Candidates, taken: set[int]) -> list[SearchHits]:
-        ranked: list[list[tuple[bool, float, str]]] = [[] for _ in members]
+    def _hits(self, items: Sequence[PendingDocument], found: Candidates, taken: set[int]) -> list[SearchHits]:
+        ranked: list[list[tuple[bool, float, str]]] = [[] for _ in items]
         roles = [_role(hit, self.gate_fields.field) for hit in found.hits]
         for pair in found.pairs:
             leads, _ = roles[pair.other]
@@ -327,12 +327,12 @@ class StoredDocuments:
         return [
             SearchHits(
                 own,
-                frozenset(taken.intersection(member.numbers)),
+                frozenset(taken.intersection(item.numbers)),
                 frozenset(ungrouped.intersection(own)),
                 place in found.truncated,
                 self.limited and place in found.truncated and followers.isdisjoint(own),
             )
-            for place, (own, member) in enumerate(zip(ids, members, strict=True))
+            for place, (own, item) in enumerate(zip(ids, items, strict=True))
         ]
 
     def in_groups(self, request: FindGroups) -> Steps[list[tuple[str, ...]]]:

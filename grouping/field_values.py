@@ -86,7 +86,7 @@ class Values:
         Raises:
             ConfigError: a field is not mapped, or has a type whose values can't be compared here.
         """
-        return cls({path: _mapped(mappings, path, index) for path in paths})
+        return cls({path: _field_of_mappings(mappings, path, index) for path in paths})
 
     @classmethod
     def of_all(cls, engine: Engine, index: str, paths: Sequence[str]) -> "Values":
@@ -103,7 +103,7 @@ class Values:
         fields: dict[str, _Field] = {}
         for name, mappings in sorted(indices.items()):
             for path in paths:
-                found = _mapped(mappings, path, name)
+                found = _field_of_mappings(mappings, path, name)
                 known = fields.get(path, found)
                 if known.kind != found.kind:
                     raise ConfigError(
@@ -124,7 +124,7 @@ class Values:
             return field_values(hit, path)
         return values_at(hit.get("_source") or {}, self._sources[path])
 
-    def given(self, path: str, values: Sequence[Any]) -> list[Any]:
+    def comparable_values(self, path: str, values: Sequence[Any]) -> list[Any]:
         """Return the comparable values of a document that is not stored yet.
 
         Raises:
@@ -156,10 +156,10 @@ class Values:
         return sorted(one for one in comparable if not isinstance(one, str) or len(one) <= longest)
 
 
-def _mapped(mappings: JSON, path: str, index: str) -> _Field:
+def _field_of_mappings(mappings: JSON, path: str, index: str) -> _Field:
     found = definition_of(mappings, path)
     source, node = found or ("", {})
-    obstacle = _incomparable(node) or _copied(mappings, source)
+    obstacle = _incomparable(node) or _copy_phrase(mappings, source)
     if not obstacle and is_nested(mappings, source):
         # Searches return no values of such a field with a hit.
         obstacle = "a field of nested documents"
@@ -183,7 +183,7 @@ def _incomparable(node: Mapping[str, Any]) -> str:
     return "a field with a null_value" if node.get("null_value") is not None else ""
 
 
-def _copied(mappings: JSON, path: str) -> str:
+def _copy_phrase(mappings: JSON, path: str) -> str:
     """Return a phrase with the fields that are copied into a field; "" if there are none."""
     names = [name for name, targets in _copies(mappings) if path in targets]
     return f"filled by copy_to of {', '.join(sorted(names))}" if names else ""

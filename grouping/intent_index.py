@@ -97,7 +97,12 @@ class ConcurrentRunMarker:
         """Delete the mark; one that can't be deleted expires after a minute."""
         if self._guard is None or not isinstance(self.engine, GuardedWrites):
             return
-        delete = {"_op_type": "delete", "_index": self._intents, "_id": _MARK, **_guarded(self._guard)}
+        delete = {
+            "_op_type": "delete",
+            "_index": self._intents,
+            "_id": _MARK,
+            **_guard_parameters(self._guard),
+        }
         self._guard = None
         with suppress(EngineError):
             self.engine.write([delete])
@@ -113,11 +118,11 @@ class ConcurrentRunMarker:
             "_id": _MARK,
             "_source": {"run": self._run, "until": now + _LEASE},
         }
-        put |= {"_op_type": "create"} if mark is None else _guarded(mark.guard)
+        put |= {"_op_type": "create"} if mark is None else _guard_parameters(mark.guard)
         (written,) = engine.write([put])
         self.conflict = written.status == 409
         self._guard, self._written = written.guard, now
 
 
-def _guarded(guard: Guard) -> JSON:
+def _guard_parameters(guard: Guard) -> JSON:
     return {"if_seq_no": guard.seq_no, "if_primary_term": guard.primary_term}

@@ -12,7 +12,7 @@ from shinglefold.documents import with_id
 from shinglefold.errors import InputError
 from shinglefold.grouping.candidate_search import CandidateLookup
 from shinglefold.grouping.field_values import Values
-from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields, numbers_of
+from shinglefold.grouping.gate.protocol.pending_document import GROUP, LEADER, GateFields, numbers_of
 from shinglefold.grouping.intent_index import ConcurrentRunMarker
 from shinglefold.grouping.rules import Rules, note
 from shinglefold.grouping.similarity import ComparedBatch, Pair, SimilarityModel, similarity_model
@@ -137,9 +137,9 @@ class Numbering:
             with suppress(InputError):
                 documents[place] = self._model.query_document(action["_source"])
         keys = [self._key_of(actions[place]) for place in documents]
-        numbered = dict(zip(documents, self._numbered(list(documents.values()), keys), strict=True))
+        numbered = dict(zip(documents, self._assign_numbers(list(documents.values()), keys), strict=True))
         return [
-            {**action, "_source": self._gate_fields.stamped(action["_source"], *numbered[place])}
+            {**action, "_source": self._gate_fields.add_group(action["_source"], *numbered[place])}
             if place in numbered
             else action
             for place, action in enumerate(actions)
@@ -158,7 +158,7 @@ class Numbering:
             self._write_index, self._alias_checked = write_index_of(self.engine, self.index), now
         return self._write_index
 
-    def _numbered(
+    def _assign_numbers(
         self, documents: Sequence[QueryDocument], keys: Sequence[DocumentKey]
     ) -> list[tuple[int, bool]]:
         """Return the number of each document, and whether it leads its group."""

@@ -17,7 +17,7 @@ from shinglefold.grouping.field_values import (
     host_of,
     title_of,
 )
-from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields
+from shinglefold.grouping.gate.protocol.pending_document import GROUP, LEADER, GateFields
 from shinglefold.maintenance.scan import Scan, restart_on_expiry
 from shinglefold.model.linkage import noted_linkage
 from shinglefold.model.recipe import Recipe, stored_recipe
@@ -303,8 +303,8 @@ class GroupTally:
             self.grouped - len(groups),
             sum(group.leaders > 1 for _, group in groups),
             tuple(_sizes(Counter(group.size for group in self._groups.values()))),
-            tuple(_listed(nlargest(listed, several, key=lambda item: (item[1].size, item[0])))),
-            tuple(_listed(nlargest(listed, dated, key=lambda item: (item[1].newest or 0.0, item[0])))),
+            tuple(_list_groups(nlargest(listed, several, key=lambda item: (item[1].size, item[0])))),
+            tuple(_list_groups(nlargest(listed, dated, key=lambda item: (item[1].newest or 0.0, item[0])))),
             tuple(shares["hosts"]),
             tuple(shares["languages"]),
             tuple(sorted(shares["months"], key=lambda one: one.value)),
@@ -326,7 +326,7 @@ def _sizes(counted: Counter[int]) -> Iterable[Size]:
         yield Size(name, sum(count for _, count in within), sum(size * count for size, count in within))
 
 
-def _listed(groups: Iterable[tuple[int, _Group]]) -> Iterable[ListedGroup]:
+def _list_groups(groups: Iterable[tuple[int, _Group]]) -> Iterable[ListedGroup]:
     for number, group in groups:
         newest = day_of(group.newest)
         yield ListedGroup(number, group.size, group.index, group.id, group.title, newest)

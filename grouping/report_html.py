@@ -201,7 +201,7 @@ def _columns(bars: Sequence[_Bar]) -> str:
                 f'<text class="soft" x="{middle:.1f}" y="{top:.1f}" text-anchor="middle">{bar.whole:,}</text>'
             )
         if (at - first) % every == 0 and _HALF <= middle <= _WIDTH - _HALF:
-            label = escape(_cut(bar.label, 12))
+            label = escape(_truncate(bar.label, 12))
             drawn.append(f'<text x="{middle:.1f}" y="{_HEIGHT + 40}" text-anchor="middle">{label}</text>')
         drawn.append("</g>")
     base = 20 + _HEIGHT
@@ -215,7 +215,7 @@ def _svg(drawn: Sequence[str], height: int) -> str:
 
 def _group(group: ListedGroup, *, is_open: bool) -> str:
     newest = f" <small>newest {escape(group.newest)}</small>" if group.newest else ""
-    title = escape(group.title) if group.title else escape(_cut(group.id, 60))
+    title = escape(group.title) if group.title else escape(_truncate(group.id, 60))
     members = "".join(_member(one, original=not at) for at, one in enumerate(group.members))
     more = group.documents - len(group.members)
     rest = f"<p>and {more:,} more</p>" if more > 0 else ""
@@ -227,10 +227,10 @@ def _group(group: ListedGroup, *, is_open: bool) -> str:
 
 def _member(member: ListedMember, *, original: bool) -> str:
     """Return a document with a link where it has an address; the id, too, because titles repeat."""
-    name = escape(member.title or _cut(member.id, 60))
+    name = escape(member.title or _truncate(member.id, 60))
     if member.url.startswith(("http://", "https://")):
         name = f'<a href="{escape(member.url)}" rel="noreferrer">{name}</a>'
-    about = [member.host, member.date, _cut(member.id, 60) if member.title else ""]
+    about = [member.host, member.date, _truncate(member.id, 60) if member.title else ""]
     badge = " <mark>original</mark>" if original else ""
     return f"<li>{name}{badge} <small>{escape(' · '.join(filter(None, about)))}</small></li>"
 
@@ -262,5 +262,5 @@ def _text_width(text: str) -> float:
     return sum(_WIDE if ord(one) > 0x2E80 else _CHARACTER for one in text)
 
 
-def _cut(text: str, most: int) -> str:
+def _truncate(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"

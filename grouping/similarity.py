@@ -181,7 +181,7 @@ class SimilarityModel:
         """Return the pairs of documents and hits that match by signature or are uncertain."""
         if not batch.documents or not hits:
             return []
-        ours, theirs = batch.compared, self._stored(batch.reader, hits)
+        ours, theirs = batch.compared, self._prepare_hits(batch.reader, hits)
         near, doubt = self._masks(ours, theirs)
         ones, others = nonzero(near | doubt)
         likenesses = self._likenesses(ours.prints, ones, theirs.prints, others)
@@ -200,7 +200,7 @@ class SimilarityModel:
         """
         if not batch.documents or not hits:
             return []
-        theirs = self._stored(batch.reader, hits)
+        theirs = self._prepare_hits(batch.reader, hits)
         near, doubt = self._masks(batch.compared, theirs)
         if read is not None and self.texts and doubt.any():
             hits = read(hits, np.flatnonzero(doubt.any(axis=0)).tolist())
@@ -247,7 +247,7 @@ class SimilarityModel:
             near = self._matcher.decide(possible.copy(), ours, rows, theirs, 0)
             return near, possible & ~self._band.sure.decide(near.copy(), ours, rows, theirs, 0)
         if self._rules.measure == "containment":
-            near = self._contained(ours.prints, theirs.prints)
+            near = self._containment_mask(ours.prints, theirs.prints)
         else:
             near = self._matcher.matches(ours, rows, theirs)
         return near, np.zeros_like(near)
@@ -269,12 +269,12 @@ class SimilarityModel:
         return {(one, other - len(documents)): verdict for (one, other), verdict in verdicts.items()}
 
     def _comparable(self, path: str, values: Sequence[Any]) -> Sequence[Any]:
-        return values if self._values is None else self._values.given(path, values)
+        return values if self._values is None else self._values.comparable_values(path, values)
 
     def _read(self, hit: Mapping[str, Any], path: str) -> list[Any]:
         return field_values(hit, path) if self._values is None else self._values.read(hit, path)
 
-    def _stored(self, reader: FingerprintReader, hits: Sequence[Mapping[str, Any]]) -> Compared:
+    def _prepare_hits(self, reader: FingerprintReader, hits: Sequence[Mapping[str, Any]]) -> Compared:
         return self._matcher.prepare(reader.read([self._comparable_hit(hit) for hit in hits]))
 
     def _comparable_hit(self, hit: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -285,7 +285,7 @@ class SimilarityModel:
         values = {path: self._values.stored(path, self._values.read(hit, path)) for path in paths}
         return {**hit, "fields": {**(hit.get("fields") or {}), **values}}
 
-    def _contained(self, ours: FingerprintColumns, theirs: FingerprintColumns) -> Mask:
+    def _containment_mask(self, ours: FingerprintColumns, theirs: FingerprintColumns) -> Mask:
         """Return the pairs that match by containment; lengths may differ, so they rule out no pair."""
         near = ours.signed[:, None] & theirs.signed[None, :]
         ones, others = nonzero(near)

@@ -107,14 +107,14 @@ class FieldWatch:
     @property
     def undeclared(self) -> str:
         """The configured language field if no document has it, else empty."""
-        return self._lacking(self.language)
+        return self._name_if_missing(self.language)
 
     @property
     def unrouted(self) -> str:
         """The configured routing field if no document has it, else empty."""
-        return self._lacking(self.routing)
+        return self._name_if_missing(self.routing)
 
-    def _lacking(self, name: str) -> str:
+    def _name_if_missing(self, name: str) -> str:
         return "" if not self.documents or name in self.present else name
 
     @property
@@ -192,7 +192,7 @@ def text_coverage(
         stripped: fields from which markup was removed before.
     """
     names = list(dict.fromkeys([*fields, *(sources or ())]))
-    counts = Counter(name for one in documents for name in _held(one, names))
+    counts = Counter(name for one in documents for name in _fields_with_value(one, names))
     lacking = tuple(name for name in fields if documents and 2 * counts[name] < len(documents))
     alone = sum(has_titles_alone(one, names) for one in documents)
     read = tuple(name for name in fields if counts[name])
@@ -235,7 +235,7 @@ def _are_cards(documents: Sequence[Mapping[str, Any]], fields: Sequence[str]) ->
 
 def has_titles_alone(document: Mapping[str, Any], fields: Sequence[str]) -> bool:
     """Return whether a document has values in fields of titles, and in no others of these fields."""
-    held = _held(document, fields)
+    held = _fields_with_value(document, fields)
     return bool(held) and all(map(_is_title, held))
 
 
@@ -267,7 +267,7 @@ def _ends_with_tag(text: str) -> bool:
     return text.endswith(">") and _MARKUP.fullmatch(text, max(0, text.rfind("<"))) is not None
 
 
-def _held(document: Mapping[str, Any], fields: Sequence[str]) -> list[str]:
+def _fields_with_value(document: Mapping[str, Any], fields: Sequence[str]) -> list[str]:
     """Return the fields that have a value; a pipeline may turn it into text."""
     return [name for name in fields if get(document, name) not in (MISSING, None, "")]
 

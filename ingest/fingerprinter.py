@@ -196,7 +196,7 @@ class Fingerprinter:
         own = _facts(texts, facts)
         return [
             one
-            for batch, sketches in self._sketched(texts, languages)
+            for batch, sketches in self._sketch_blocks(texts, languages)
             for one in self._finish(batch, sketches, own)
         ]
 
@@ -208,7 +208,7 @@ class Fingerprinter:
     ) -> Iterator[tuple[Fingerprint, Uint64s]]:
         """Yield the fingerprint and the token hashes of each text, in order."""
         own = _facts(texts, facts)
-        for batch, sketches in self._sketched(texts, languages):
+        for batch, sketches in self._sketch_blocks(texts, languages):
             tokens = np.split(batch.hashes, batch.offsets[1:-1])
             yield from zip(self._finish(batch, sketches, own), tokens[: len(batch)], strict=True)
 
@@ -222,7 +222,7 @@ class Fingerprinter:
         own = _facts(texts, facts)
         return [
             one
-            for batch, sketches in self._sketched(texts, languages)
+            for batch, sketches in self._sketch_blocks(texts, languages)
             for one in self._json(batch, sketches, own)
         ]
 
@@ -232,7 +232,7 @@ class Fingerprinter:
         Args:
             languages: the declared language of each document, or None.
         """
-        return self._json(batch.declaring(languages, self.languages), self._sketches(batch))
+        return self._json(batch.with_languages(languages, self.languages), self._sketches(batch))
 
     def fingerprint_arrays(
         self,
@@ -244,9 +244,9 @@ class Fingerprinter:
         own = _facts(texts, facts)
         parts = [
             (self._arrays(batch, sketches, own), Words.of(batch.hashes, batch.offsets))
-            for batch, sketches in self._sketched(texts, languages)
+            for batch, sketches in self._sketch_blocks(texts, languages)
         ]
-        arrays = _joined([one for one, _ in parts] or [self._arrays(*self._sketch([], None))])
+        arrays = _concatenate([one for one, _ in parts] or [self._arrays(*self._sketch([], None))])
         if self.scheme.decision.verify != "text":
             return arrays
         canonical = Words.joined([words for _, words in parts])
@@ -270,7 +270,7 @@ class Fingerprinter:
     ) -> list[UnstoredFingerprint]:
         """Return the fingerprint of each text with the data that an index does not store, in order."""
         found, known = [], _facts(texts, facts)
-        for batch, sketches in self._sketched(texts, languages):
+        for batch, sketches in self._sketch_blocks(texts, languages):
             keys = self.sketcher.supershingles(sketches, every=True)
             words = Words.of(batch.hashes, batch.offsets).bytes_of()
             rows = zip(self._finish(batch, sketches, known, keywords=False), keys, words, strict=True)
@@ -283,7 +283,7 @@ class Fingerprinter:
             for (one, keys, canonical), own in zip(found, written, strict=True)
         ]
 
-    def _sketched(
+    def _sketch_blocks(
         self, texts: Sequence[Cuttable], languages: Sequence[str | None] | None
     ) -> Iterator[tuple[TokenBatch, Sketches]]:
         check_texts(texts)
@@ -301,7 +301,7 @@ class Fingerprinter:
         self._count_characters(texts)
         with self.meter.stage("canon"):
             batch = self.canonicalizer.hash_batch(texts, languages)
-        declared = batch if languages is None else batch.declaring(languages, self.languages)
+        declared = batch if languages is None else batch.with_languages(languages, self.languages)
         return declared, self._sketches(batch)
 
     def _sketches(self, batch: TokenBatch) -> Sketches:
@@ -387,7 +387,7 @@ def _with_facts(digests: list[str], facts: Iterator[str] | None) -> list[str]:
     return [f"{one}{FACTS_MARK}{stated}" if one else "" for one, stated in zip(digests, own, strict=True)]
 
 
-def _joined(parts: Sequence[FingerprintArrays]) -> FingerprintArrays:
+def _concatenate(parts: Sequence[FingerprintArrays]) -> FingerprintArrays:
     return FingerprintArrays(
         np.concatenate([part.supershingles for part in parts]),
         np.concatenate([part.signatures for part in parts]),

@@ -74,7 +74,7 @@ def recover_recipe(
     field = fingerprint_field(engine.mappings(index))
     query = {"bool": {"filter": [{"exists": {"field": f"{field}.digest"}}]}}
     body = {"query": query, "size": _SAMPLE, "track_total_hits": False, **engine.can.unaltered}
-    signed = list(_signed(engine.search(index, body)["hits"]["hits"], field)) if field else []
+    signed = list(_signed_documents(engine.search(index, body)["hits"]["hits"], field)) if field else []
     if not signed:
         return None
     id_ = Counter(one.print.scheme for one in signed).most_common(1)[0][0]
@@ -83,17 +83,21 @@ def recover_recipe(
     schemes = chain((one.scheme for one in known), _schemes(*options))
     scheme = next((one for one in schemes if one.id == id_), None)
     if scheme is None:
-        raise ConfigError(_lost(index, f"no scheme {id_} can be made of the languages installed"))
+        raise ConfigError(
+            _lost_recipe_message(index, f"no scheme {id_} can be made of the languages installed")
+        )
     own = _seal_of(signed, seal, index)
     pipelines = [one.pipeline for one in known if one.field == field]
     found = _best(signed, [*pipelines, *_default_definitions(signed, field)], scheme, own, field)
     if 2 * found.matched <= found.compared:
         tried = ", ".join(string_fields([one.document for one in signed])[:_FIELDS])
-        raise ConfigError(_lost(index, f"no default pipeline of {shorten(tried)} gives its fingerprints"))
+        raise ConfigError(
+            _lost_recipe_message(index, f"no default pipeline of {shorten(tried)} gives its fingerprints")
+        )
     return found
 
 
-def _lost(index: str, why: str) -> str:
+def _lost_recipe_message(index: str, why: str) -> str:
     return (
         f"the recipe of index {index!r} is gone (_meta.shinglefold of its mappings), and {why}: give setup "
         "the fields and the languages, or the pipeline, with which they were made (--field, --languages, "
@@ -101,7 +105,7 @@ def _lost(index: str, why: str) -> str:
     )
 
 
-def _signed(hits: Sequence[JSON], field: str) -> Iterator[_SignedDocument]:
+def _signed_documents(hits: Sequence[JSON], field: str) -> Iterator[_SignedDocument]:
     for hit in hits:
         parts = stored_parts(hit["_source"], field)
         try:
@@ -132,7 +136,9 @@ def _seal_of(signed: Sequence[_SignedDocument], seal: Seal | None, index: str) -
     if not any(one.print.seal for one in signed):
         return None
     if seal is None or not any(seal.fits(one.print) for one in signed):
-        raise ConfigError(_lost(index, "its fingerprints are sealed with a key that is not in the settings"))
+        raise ConfigError(
+            _lost_recipe_message(index, "its fingerprints are sealed with a key that is not in the settings")
+        )
     return seal
 
 
@@ -163,14 +169,14 @@ def _best(
     """Return the recipe of the first pipeline that gives most of the fingerprints."""
     pipelines = [Pipeline.from_json(one, scheme, seal=seal) for one in definitions]
     for some in (signed[:_FEW], signed):
-        counts = [_matched(some, one, field) for one in pipelines]
+        counts = [_count_matches(some, one, field) for one in pipelines]
         pipelines = [one for one, count in zip(pipelines, counts, strict=True) if count == max(counts)]
     recipe = pipelines[0].recipe(field)
     recipe = replace(recipe, groups=recipe.keywords and any("group" in one.parts for one in signed))
     return RecoveredRecipe(recipe, max(counts), len(signed))
 
 
-def _matched(signed: Sequence[_SignedDocument], pipeline: Pipeline, field: str) -> int:
+def _count_matches(signed: Sequence[_SignedDocument], pipeline: Pipeline, field: str) -> int:
     """Return how many documents have the digest that a pipeline makes."""
     outcomes = pipeline.run_block([one.document for one in signed])
     made = [{} if one.document is None else stored_parts(one.document, field) for one in outcomes]

@@ -221,7 +221,7 @@ class _Backfill:
             stopped = str(error)
         if not stopped or self.anew:
             self.checkpoint.remove()
-        remaining = self._remaining()
+        remaining = self._count_remaining()
         return BackfillSummary(
             self.index,
             self.pipeline.scheme.id,
@@ -332,7 +332,7 @@ class _Backfill:
             for page, outcomes in pages:
                 # Updates must be counted, even after Ctrl-C.
                 self._check_new(page.hits, outcomes)
-                with self.interrupts.held():
+                with self.interrupts.hold():
                     written = self.updater.write(page.hits, outcomes)
                     if is_sweep and self.skipped_before:
                         written.forget_skipped()
@@ -370,7 +370,7 @@ class _Backfill:
     def _refresh(self) -> None:
         retry_unavailable(lambda: self.engine.refresh(self.index), self.options.backoff)
 
-    def _remaining(self) -> int:
+    def _count_remaining(self) -> int:
         """Return the number of documents without a fingerprint of the scheme, −1 if the engine fails."""
         try:
             self._refresh()

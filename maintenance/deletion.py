@@ -17,7 +17,7 @@ from shinglefold.maintenance.preconditions import (
     source_obstacles,
     write_obstacles,
 )
-from shinglefold.maintenance.reconcile import DocumentKey, guarded, key_of_action, unrecognized_content
+from shinglefold.maintenance.reconcile import DocumentKey, guarded_action, key_of_action, unrecognized_content
 from shinglefold.maintenance.scan import Scan, Throttle, restart_on_expiry, whole_source
 from shinglefold.maintenance.setup import is_ours
 from shinglefold.model.recipe import META_KEY, stored_recipe
@@ -100,9 +100,9 @@ def plan_deletion(
     if ids:
         return _by_ids(engine, own, aliases, tuple(dict.fromkeys(ids)))
     if query is None:
-        counted, unread = _counted(engine, info)
+        counted, unread = _count_documents(engine, info)
         return Deletion(own, aliases, None, counted, size, unread=unread)
-    count, first = _found(engine, own, query, _SHOWN)
+    count, first = _find_documents(engine, own, query, _SHOWN)
     return Deletion(own, aliases, query, count, ids=first)
 
 
@@ -140,7 +140,7 @@ def _by_ids(engine: Engine, index: str, aliases: tuple[str, ...], ids: tuple[str
     while begin < len(ids):
         query = {"ids": {"values": list(ids[begin : begin + page])}}
         try:
-            there.update(_found(engine, index, query, page)[1])
+            there.update(_find_documents(engine, index, query, page)[1])
         except WindowTooLarge:
             # The index has a smaller index.max_result_window.
             if page == 1:
@@ -154,17 +154,17 @@ def _by_ids(engine: Engine, index: str, aliases: tuple[str, ...], ids: tuple[str
     return Deletion(index, aliases, query, len(present), ids=present[:_SHOWN], missing=missing)
 
 
-def _counted(engine: Engine, info: IndexInfo) -> tuple[int | None, str]:
+def _count_documents(engine: Engine, info: IndexInfo) -> tuple[int | None, str]:
     """Return the number of documents of an index, or None and the reason if it can't be read."""
     try:
-        counted, _ = _found(engine, info.name, None, 0)
+        counted, _ = _find_documents(engine, info.name, None, 0)
     except EngineError as error:
         # A damaged index can be deleted, too. Servers count documents even if the client may not read them.
         return None, str(error)
     return (None if info.documents is None else counted), ""
 
 
-def _found(
+def _find_documents(
     engine: Engine, index: str, query: Mapping[str, Any] | None, size: int
 ) -> tuple[int, tuple[str, ...]]:
     """Return the number of documents that a query finds, and the ids of the first ones."""
@@ -314,7 +314,9 @@ def _templates(
         for name, body in bodies.items()
         if any(patterns_overlap(index, one) for index in indices for one in body.get("index_patterns", ()))
     }
-    served = {name: _served(engine, body, indices) for name, body in fitting.items() if is_ours(body)}
+    served = {
+        name: _indices_of_template(engine, body, indices) for name, body in fitting.items() if is_ours(body)
+    }
     ours = tuple(name for name, others in served.items() if not others)
     shared = {name: others[0] for name, others in served.items() if others}
     components: list[str] = []
@@ -337,7 +339,7 @@ def _templates(
     return ours, shared, tuple(components), problems
 
 
-def _served(engine: Engine, template: Mapping[str, Any], without: Sequence[str]) -> list[str]:
+def _indices_of_template(engine: Engine, template: Mapping[str, Any], without: Sequence[str]) -> list[str]:
     """Return the indices with a recipe that a template fits, without some."""
     found: dict[str, JSON] = {}
     for pattern in template.get("index_patterns", ()):
@@ -384,7 +386,7 @@ class _Stripper:
         scan = Scan(self.engine, index, _query(path), keep_alive=self.throttle.keep_alive, fields=fields)
         position = scan.start()
         for page in scan.pages(position):
-            with interrupts.held():
+            with interrupts.hold():
                 self._strip_page(page.hits, path, lambda: interrupts.pending)
             self._report()
             position = page.place
@@ -434,5 +436,5 @@ class _Stripper:
 def _action(hit: Hit, path: str) -> dict[str, Any]:
     """Return the write that takes the fingerprint out of a document, or a placeholder out of the index."""
     if is_placeholder(hit["_source"], path):
-        return guarded({"_op_type": "delete"}, hit)
-    return guarded({"_op_type": "index", "_source": without_fingerprint(hit["_source"], path)}, hit)
+        return guarded_action({"_op_type": "delete"}, hit)
+    return guarded_action({"_op_type": "index", "_source": without_fingerprint(hit["_source"], path)}, hit)

@@ -143,7 +143,7 @@ def conflicting_templates(
     """
     found: dict[str, tuple[str, ...]] = {}
     for name, body in templates.index_templates().items():
-        shared = _shared(patterns, body.get("index_patterns", ()))
+        shared = _overlapping_patterns(patterns, body.get("index_patterns", ()))
         if shared and name != own and component not in body.get("composed_of", ()):
             lost = _describe(templates.resolved_template(name))
             found[f"index template {name}"] = (
@@ -152,7 +152,7 @@ def conflicting_templates(
                 f"{compose_request(name, body, component)}; then set up without this pattern",
             )
     for name, body in templates.legacy_templates().items():
-        if shared := _shared(patterns, body.get("index_patterns", ())):
+        if shared := _overlapping_patterns(patterns, body.get("index_patterns", ())):
             found[f"legacy template {name}"] = (
                 f"also matches {shared}, and no legacy template applies where an index template does: "
                 f"an index would be made without its {_describe(body)}. Move those to an index template with "
@@ -204,7 +204,7 @@ def pattern_of(index: str, alias: str = "") -> str:
     return f"{stem}*" if stem not in {"", index} else f"{index}-*"
 
 
-def _shared(patterns: tuple[str, ...], others: list[str]) -> str:
+def _overlapping_patterns(patterns: tuple[str, ...], others: list[str]) -> str:
     """Return our patterns that overlap with others, as text."""
     return ", ".join(ours for ours in patterns if any(patterns_overlap(ours, other) for other in others))
 

@@ -130,10 +130,10 @@ def update_action(hit: Mapping[str, Any], field: str, new: Mapping[str, Any]) ->
     that became too short must lose its signature, and a changed text its group. If the field also has dotted
     keys (``{"_dedup.digest": …}``), which no partial update removes, the document is indexed again.
     """
-    return guarded(_body(hit["_source"], field, new), hit)
+    return guarded_action(_body(hit["_source"], field, new), hit)
 
 
-def guarded(action: Action, hit: Mapping[str, Any]) -> Action:
+def guarded_action(action: Action, hit: Mapping[str, Any]) -> Action:
     """Return a bulk action on the document of a hit, which fails if the document changed since."""
     action = {**action, "_index": hit["_index"], "_id": hit["_id"]}
     if "_seq_no" in hit:

@@ -66,7 +66,7 @@ def _check_lines(path: Path, lines: Iterator[bytes]) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def lock_letters(path: Path) -> Iterator[None]:
     """Lock a dead-letter file against other runs."""
     require_locks("a retry of dead letters")
     with path.open("rb") as file:
@@ -160,11 +160,11 @@ def retry(
     retrying = path.with_name(f"{path.name}.retrying")
     try:
         if (there := path if path.is_file() else retrying).is_file():
-            with locked(there):
+            with lock_letters(there):
                 # The lock excludes the temporary file of a running retry.
                 recover_letters(path, retrying)
         check_letters(path)
-        with locked(path), _retry_file(path, retrying):
+        with lock_letters(path), _retry_file(path, retrying):
             letters = replay(path, reading)
             summary = index_documents(engine, index, letters, pipeline, dead_letters=retrying, **options)
             left = store_remaining(path, retrying, summary.read)

@@ -346,10 +346,10 @@ def is_ours(body: Mapping[str, Any] | None) -> bool:
 def _change(kind: Kind, name: str, found: JSON | None, wanted: JSON) -> Iterator[SetupChange]:
     lines = tuple(differences(found or {}, wanted))
     if lines:
-        yield SetupChange(kind, name, _merged(found or {}, wanted), lines, new=found is None)
+        yield SetupChange(kind, name, _merge_template(found or {}, wanted), lines, new=found is None)
 
 
-def _merged(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> JSON:
+def _merge_template(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> JSON:
     """Return ``wanted`` with additional parts of ``found``, because a template is replaced as a whole.
 
     Of the recipe, and of the field of fingerprints, nothing found is kept: servers refuse a definition that
@@ -361,7 +361,7 @@ def _merged(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> JSON:
         if name != META_KEY and isinstance(value, Mapping) and isinstance(there, Mapping):
             whole = fingerprint_field({"properties": {name: value}}) == name
             if not (whole or ("properties" in value and not _is_object(there))):
-                merged[name] = _merged(there, value)
+                merged[name] = _merge_template(there, value)
     return merged
 
 

@@ -66,18 +66,18 @@ class Comparison:
 
     def to_json(self, scheme: Scheme) -> dict[str, Any]:
         """Return the comparison as JSON, shares rounded to four digits."""
-        told = _rounded(asdict(self))
+        told = _round_values(asdict(self))
         told["containment"] = dict(zip(("a_in_b", "b_in_a"), told["containment"], strict=True))
         verdict = {name: told.pop(name) for name in ("folds", "decided_by")}
         options = {"groups": scheme.sketch.groups, "decision": asdict(scheme.decision)}
         return {"scheme": scheme.id, **told, **options, **verdict}
 
 
-def _rounded(value: Any) -> Any:  # noqa: ANN401 - JSON
+def _round_values(value: Any) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, dict):
-        return {name: _rounded(one) for name, one in value.items()}
+        return {name: _round_values(one) for name, one in value.items()}
     if isinstance(value, tuple):
-        return [_rounded(one) for one in value]
+        return [_round_values(one) for one in value]
     return round(value, 4) if isinstance(value, float) else value
 
 
@@ -127,7 +127,7 @@ def compare_texts(
         same_text=_same(batch),
         length_ratio=float(length_ratio(prints.shingles[0], prints.shingles[1])),
         similarity=_similarity(words),
-        estimate=_estimated(prints, scheme),
+        estimate=_estimate_resemblance(prints, scheme),
         folds=len(prints.pairs(scheme)) > 0,
         decided_by=_decided_by(prints, scheme),
     )
@@ -168,7 +168,7 @@ def _similarity(words: Words) -> float | None:
     return None if np.isnan(found) else found
 
 
-def _estimated(prints: FingerprintArrays, scheme: Scheme) -> Estimate | None:
+def _estimate_resemblance(prints: FingerprintArrays, scheme: Scheme) -> Estimate | None:
     if not prints.valid.all():
         return None
     values, bits = scheme.sketch.values, scheme.sketch.bits

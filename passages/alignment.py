@@ -295,8 +295,8 @@ def _fill_gaps(chain: Sequence[MatchRun], a: Elements, b: Elements, gap: int) ->
     first, last = chain[0], chain[-1]
     ends = last.a + last.length, last.b + last.length
     in_front = _align(a, b, (max(0, first.a - gap), first.a), (max(0, first.b - gap), first.b))
-    behind = _align(a, b, (ends[0], ends[0] + gap), (ends[1], ends[1] + gap))
-    return [*_mostly_equal(in_front, first), *closed, last, *_mostly_equal(behind, last)]
+    after_end = _align(a, b, (ends[0], ends[0] + gap), (ends[1], ends[1] + gap))
+    return [*_mostly_equal(in_front, first), *closed, last, *_mostly_equal(after_end, last)]
 
 
 def _align(a: Elements, b: Elements, one: tuple[int, int], other: tuple[int, int]) -> list[MatchRun]:
@@ -338,7 +338,7 @@ def _distinct(chains: Chains, a: Elements, b: Elements, gap: int) -> Iterator[li
     for begin in range(0, len(order), _CHAINS_AT_ONCE):
         some = order[begin : begin + _CHAINS_AT_ONCE]
         # Most repetitions are inside larger passages on both sides; excluding them together is faster.
-        new = [_uncovered(covered[side], reach[0][some, side], reach[1][some, side]) for side in (0, 1)]
+        new = [_count_uncovered(covered[side], reach[0][some, side], reach[1][some, side]) for side in (0, 1)]
         for number in some[np.maximum(*new) >= LEAST].tolist():
             at = [(int(reach[0][number, side]), int(reach[1][number, side])) for side in (0, 1)]
             if max(own.count(0, *place) for own, place in zip(covered, at, strict=True)) < LEAST:
@@ -360,7 +360,7 @@ def _lengths(chains: Chains) -> Int64s:
     return np.diff(sums[chains.begins])
 
 
-def _uncovered(covered: bytearray, starts: Int64s, ends: Int64s) -> Int64s:
+def _count_uncovered(covered: bytearray, starts: Int64s, ends: Int64s) -> Int64s:
     """Return how many tokens of each range are in no passage."""
     free = np.concatenate(([0], np.cumsum(np.frombuffer(covered, np.uint8) == 0)))
     return free[np.minimum(ends, len(covered))] - free[np.minimum(starts, len(covered))]

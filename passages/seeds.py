@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.passages.shingle_positions import Elements
-from shinglefold.relatives.simhash import ascending, near_once
+from shinglefold.relatives.simhash import near_once, sorted_distinct
 from shinglefold.sketch.shingles import mix64
 
 #: The most pairs of a repeated element. If it has more, ``bounded_pairs`` pairs its n-th occurrences.
@@ -149,7 +149,7 @@ def near_pairs(a: Elements, b: Elements) -> NearPairs:
 
 def _distinct(pairs: Int64s, size: int) -> Int64s:
     """Return pairs in order and without repetition; the second number of each is below ``size``."""
-    keys = ascending(pairs[:, 0] * size + pairs[:, 1])
+    keys = sorted_distinct(pairs[:, 0] * size + pairs[:, 1])
     return np.stack((keys // size, keys % size), axis=1)
 
 

@@ -113,7 +113,7 @@ def base_of(prime: Prime, seed: int = 0) -> int:
     return int(stream(seed, 1)[0]) % (prime.value - 2**16) + 2**16
 
 
-def rolling(words: Uint64s, width: int, bits: int = 64, seed: int = 0) -> Uint64s:
+def rolling_fingerprints(words: Uint64s, width: int, bits: int = 64, seed: int = 0) -> Uint64s:
     """Return the fingerprint of every window of ``width`` words.
 
     The fingerprint of the words t₀ … t₍w−1₎ is t₀·B^(w−1) + … + t₍w−1₎ modulo the prime of its width. All
@@ -151,7 +151,7 @@ def rolling(words: Uint64s, width: int, bits: int = 64, seed: int = 0) -> Uint64
 
 
 def direct(words: Uint64s, width: int, bits: int = 64, seed: int = 0) -> Uint64s:
-    """Return the same as ``rolling``, computed for each window by Horner's rule.
+    """Return the same as ``rolling_fingerprints``, computed for each window by Horner's rule.
 
     Cost: width − 1 modular products a window; faster than ``rolling`` for two or three words.
     """

@@ -39,7 +39,7 @@ def values(shingles: Uint64s, offsets: Int64s, count: int, seed: int = 0) -> Flo
     return found / np.sqrt(np.maximum(sizes, 1))[:, None]
 
 
-def rounded(found: Floats, step: float, shift: float = 0.0) -> Int32s:
+def round_to_grid(found: Floats, step: float, shift: float = 0.0) -> Int32s:
     """Return the numbers of the nearest grid points, int32 of the same shape.
 
     Args:
@@ -57,10 +57,10 @@ def on_two_grids(found: Floats, step: float) -> Int32s:
     On one grid, close values are rounded to different points with the probability difference/step. Values
     less than half a step apart are equal on at least one of two grids.
     """
-    return np.stack((rounded(found, step), rounded(found, step, 0.5)), axis=-1)
+    return np.stack((round_to_grid(found, step), round_to_grid(found, step, 0.5)), axis=-1)
 
 
-def parted(difference: float, step: float, grids: int) -> float:
+def separation_probability(difference: float, step: float, grids: int) -> float:
     """Return the probability that two values have no grid point in common.
 
     Args:

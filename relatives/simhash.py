@@ -184,7 +184,9 @@ class HammingIndex:
 
     def _look_up(self, table: _BitTable, queries: Uint64s) -> Int64s:
         """Return query · N + fingerprint for each match in a table."""
-        return _compared(self._fingerprints, queries, self.distance, table, _buckets(table, queries))
+        return _matches_in_buckets(
+            self._fingerprints, queries, self.distance, table, _buckets(table, queries)
+        )
 
 
 class Near(NamedTuple):
@@ -214,7 +216,7 @@ def near_once(fingerprints: Uint64s, queries: Uint64s, most: int, distance: int 
         kept = buckets.counts <= _limit(buckets.counts, most)
         crowded |= ~kept
         for some in _portions(buckets.of(np.flatnonzero(kept & (buckets.counts > 0)))):
-            found.add(_compared(fingerprints, queries, distance, table, some))
+            found.add(_matches_in_buckets(fingerprints, queries, distance, table, some))
     size, pairs = max(1, len(fingerprints)), found.each_once()
     return Near(pairs // size, pairs % size, crowded)
 
@@ -231,10 +233,10 @@ class _NearHashes:
             self._parts = [self.each_once()]
 
     def each_once(self) -> Int64s:
-        return ascending(np.concatenate(self._parts))
+        return sorted_distinct(np.concatenate(self._parts))
 
 
-def ascending(numbers: Int64s) -> Int64s:
+def sorted_distinct(numbers: Int64s) -> Int64s:
     """Return the distinct numbers in ascending order, several times as fast as ``np.unique``."""
     in_order = np.sort(numbers)
     return np.asarray(in_order[np.diff(in_order, prepend=in_order[:1] - 1) != 0], np.int64)
@@ -252,7 +254,7 @@ class _BitBuckets(NamedTuple):
 
 
 def _buckets(table: _BitTable, queries: Uint64s) -> _BitBuckets:
-    keys = _kept(queries, table.mask)
+    keys = _mask_bits(queries, table.mask)
     # In ascending order, because neighbours are in the cache then.
     order = np.argsort(keys, kind="stable")
     first, counts = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
@@ -278,7 +280,7 @@ def _portions(buckets: _BitBuckets) -> Iterator[_BitBuckets]:
         yield buckets.of(slice(*np.searchsorted(begins, (cut, cut + _COMPARED)).tolist()))
 
 
-def _compared(
+def _matches_in_buckets(
     fingerprints: Uint64s, queries: Uint64s, distance: int, table: _BitTable, buckets: _BitBuckets
 ) -> Int64s:
     """Return query · N + fingerprint for each fingerprint in a query's bucket within the distance."""
@@ -307,11 +309,11 @@ def _masks(blocks: int, distance: int) -> Iterator[int]:
 
 
 def _table(fingerprints: Uint64s, mask: int) -> _BitTable:
-    keys = _kept(fingerprints, mask)
+    keys = _mask_bits(fingerprints, mask)
     order = np.argsort(keys, kind="stable")
     return _BitTable(mask, keys[order], order)
 
 
-def _kept(fingerprints: Uint64s, mask: int) -> Uint64s:
+def _mask_bits(fingerprints: Uint64s, mask: int) -> Uint64s:
     """Return the kept bits at their positions: sorting makes equal keys adjacent whatever their order."""
     return fingerprints & np.uint64(mask)

@@ -381,7 +381,7 @@ def _obstacle(one: Fingerprint, other: Fingerprint, scheme: Scheme, matcher: Mat
         return "length"
     if len(set(one.supershingles) & set(other.supershingles)) < matcher.min_shared:
         return "supershingles"
-    return "estimate" if _agreeing(one, other, scheme) < matcher.need else None
+    return "estimate" if _agreement_count(one, other, scheme) < matcher.need else None
 
 
 def explain(
@@ -409,7 +409,7 @@ def explain(
     }
     if one.scheme == other.scheme:
         facts["shared"] = sorted(set(one.supershingles) & set(other.supershingles))
-        facts |= _estimated(one, other, scheme)
+        facts |= _estimate_json(one, other, scheme)
     if one.scheme == other.scheme == scheme.id:
         facts["decided_by"] = decided_by((one, other), scheme, options or FoldOptions(), folds=True)
     return facts
@@ -422,14 +422,16 @@ def _read_fingerprint(hit: Hit, field: str) -> Fingerprint | None:
         return None
 
 
-def _estimated(one: Fingerprint, other: Fingerprint, scheme: Scheme) -> JSON:
+def _estimate_json(one: Fingerprint, other: Fingerprint, scheme: Scheme) -> JSON:
     if one.scheme != scheme.id or not one.signature or len(one.signature) != len(other.signature):
         return {}
-    resemblance, error = estimate(_agreeing(one, other, scheme), scheme.sketch.values, scheme.sketch.bits)
+    resemblance, error = estimate(
+        _agreement_count(one, other, scheme), scheme.sketch.values, scheme.sketch.bits
+    )
     return {"resemblance": round(resemblance, 4), "standard_error": round(error, 4)}
 
 
-def _agreeing(one: Fingerprint, other: Fingerprint, scheme: Scheme) -> int:
+def _agreement_count(one: Fingerprint, other: Fingerprint, scheme: Scheme) -> int:
     """Return in how many values two signatures of the scheme agree."""
     first, second = (np.frombuffer(read.signature, np.uint8) for read in (one, other))
     return int(agreement_rows(first[None], second[None], scheme.sketch.bits, scheme.sketch.values)[0])

@@ -85,7 +85,7 @@ def stored_texts(source: Mapping[str, Any], name: str) -> Iterator[tuple[int | N
     several = isinstance(stored, list)
     for number, text in enumerate(stored if several else [stored]):
         if isinstance(text, str):
-            yield number if several else None, _shown(text) if holds_html(source, name) else text
+            yield number if several else None, _visible_text(text) if holds_html(source, name) else text
 
 
 def joined_texts(source: Mapping[str, Any], fields: Iterable[str]) -> str:
@@ -99,7 +99,7 @@ def language_code(scheme: Scheme, declared: object) -> str:
     return code if code in {reference.code for reference in scheme.languages} else ""
 
 
-def _shown(html: str) -> str:
+def _visible_text(html: str) -> str:
     # Imported only for documents that are HTML.
     from shinglefold.canon import strip_html
 
@@ -389,7 +389,7 @@ def _reason_texts(reason: object) -> Iterator[str]:
         reason = reason.get("caused_by")
 
 
-def missing(answer: Mapping[str, Any]) -> JSON:
+def missing_parts(answer: Mapping[str, Any]) -> JSON:
     """Return what an answer lacks, by name: numbers, or true; {} if it is complete."""
     clusters = answer.get("_clusters")
     lost = sum(int(clusters.get(name) or 0) for name in ("skipped", "partial", "failed")) if clusters else 0
@@ -402,7 +402,7 @@ def missing(answer: Mapping[str, Any]) -> JSON:
     return {name: value for name, value in found.items() if value}
 
 
-def lost_hits(answer: Mapping[str, Any], size: int, total: object, behind: int) -> int:
+def lost_hits(answer: Mapping[str, Any], size: int, total: object, hits_before: int) -> int:
     """Return the least number of hits that were counted and are not in an answer.
 
     A search pipeline removed them, or the server lost them. 0 in partial answers: Elasticsearch counts on
@@ -411,12 +411,12 @@ def lost_hits(answer: Mapping[str, Any], size: int, total: object, behind: int) 
     Args:
         size: how many hits were requested.
         total: ``hits.total`` of the search.
-        behind: how many hits were read before.
+        hits_before: how many hits were read before.
     """
-    if missing(answer):
+    if missing_parts(answer):
         return 0
     counted = total["value"] if isinstance(total, Mapping) else 0
-    return max(0, min(size, counted - behind) - len(answer["hits"]["hits"]))
+    return max(0, min(size, counted - hits_before) - len(answer["hits"]["hits"]))
 
 
 class PartialAnswer:
@@ -435,7 +435,7 @@ class PartialAnswer:
 
     def note(self, answer: Mapping[str, Any], cut: int = 0) -> bool:
         """Record what an answer lacks, and how many hits are cut; return whether it is partial."""
-        lacks = missing(answer) | ({CUT: cut} if cut else {})
+        lacks = missing_parts(answer) | ({CUT: cut} if cut else {})
         for name, value in lacks.items():
             self.lacks[name] = max(self.lacks.get(name, 0), value)
         if lacks:

@@ -126,11 +126,11 @@ class IndexFacts:
         """Raise ``Outdated`` if hits contradict the mappings: they show another index, or another scheme."""
         if self.settled:
             if len(self.seen) < _MOST_KNOWN:
-                self.seen |= _indices(hits) | _lagging(counts)
+                self.seen |= _indices(hits) | _unmapped_schemes(counts)
             return
         if self.uses is None:
             return
-        if not _indices(hits) <= self.seen or not (self._is_fresh or _lagging(counts) <= self.seen):
+        if not _indices(hits) <= self.seen or not (self._is_fresh or _unmapped_schemes(counts) <= self.seen):
             raise Outdated
 
     def may_skip_hits(self, body: Mapping[str, Any]) -> bool:
@@ -150,7 +150,7 @@ def _indices(hits: Iterable[Hit]) -> set[str]:
     return {name for name in {str(hit.get("_index")) for hit in hits} if ":" not in name}
 
 
-def _lagging(counts: FingerprintCounts | None) -> set[str]:
+def _unmapped_schemes(counts: FingerprintCounts | None) -> set[str]:
     """Return what hits show that is not in the mappings: other schemes, or "" for no fingerprints at all."""
     if counts is None:
         return set()
@@ -200,7 +200,7 @@ class IndexKnowledge:
         """
         known = self._facts.get(str(index))
         if known is None or renew or not self._is_valid(known, options, body):
-            before, known = known, (yield from self._renewed(index, options, body, known))
+            before, known = known, (yield from self._renew(index, options, body, known))
             if before is not None and not renew and not known.differs(before):
                 known.seen |= before.seen
             self._facts.put(str(index), known)
@@ -228,7 +228,7 @@ class IndexKnowledge:
             return False
         return known.uses is None or known.uses.issuperset(_uses(options) | _sorted_by(body))
 
-    def _renewed(
+    def _renew(
         self,
         index: str | None,
         options: FoldOptions,
@@ -302,10 +302,10 @@ class IndexKnowledge:
             next((name for name, one in found.items() if not _has_groups(one, field)), ""),
             set(),
             set(found),
-            {name: self._shared(_signing(mappings)) for name, mappings in found.items()},
+            {name: self._intern(_signing_mappings(mappings)) for name, mappings in found.items()},
         )
 
-    def _shared(self, mappings: Mappings) -> Mappings:
+    def _intern(self, mappings: Mappings) -> Mappings:
         """Return equal mappings as one object: most indices of a site have the same recipe."""
         name = json.dumps(mappings, sort_keys=True)
         if (known := self._signing.get(name)) is None:
@@ -355,7 +355,7 @@ def _skips_exactly(found: Mapping[str, Mappings], body: Mapping[str, Any]) -> bo
     return skips_exactly(keys[0], definitions)
 
 
-def _signing(mappings: Mappings) -> Mappings:
+def _signing_mappings(mappings: Mappings) -> Mappings:
     """Return the recipe of mappings, and the fields of its texts."""
     recipe = stored_recipe(mappings) or {}
     tops = {str(name).partition(".")[0] for name in recipe.get("fields", ())}

@@ -112,7 +112,7 @@ class QueryText:
         if not self.keywords:
             return None
         least = max(1, int(self.sampled * options.min_share / WIDTH / 2))
-        return CandidateQueries.sharing(field, self.keywords, least, options.filters)
+        return CandidateQueries.for_shared_values(field, self.keywords, least, options.filters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class PassageQuery:
         """The field of the stored elements."""
         return f"{self.recipe.field}.{PASSAGES}"
 
-    def matching(self, text: QueryText, hits: Iterable[Mapping[str, Any]]) -> tuple[list[TextMatch], int]:
+    def matches_in(self, text: QueryText, hits: Iterable[Mapping[str, Any]]) -> tuple[list[TextMatch], int]:
         """Return the candidates with enough of a text, best first, and how many are unreadable."""
         found, unreadable = [], 0
         for hit in hits:
@@ -234,7 +234,7 @@ def read_matches(text: QueryText, query: PassageQuery, place: str | None) -> Ste
     def decide(blocks: CandidateBlocks) -> Steps[tuple[list[TextMatch], int]]:
         # The texts came with the candidates.
         yield from ()
-        return query.matching(text, blocks.hits)
+        return query.matches_in(text, blocks.hits)
 
     identifying = {"query": queries.ordered, "min_share": query.options.min_share}
     reader = PageReader(query.candidates, queries, decide, place, identifying)

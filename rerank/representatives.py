@@ -66,7 +66,7 @@ def _plugin_policy(
 ) -> RepresentativePolicy:
     """Return a plugin's policy; its errors name the plugin."""
 
-    def guarded(work: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever a plugin returns
+    def call(work: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever a plugin returns
         try:
             return work()
         except ShinglefoldError:
@@ -74,13 +74,13 @@ def _plugin_policy(
         except Exception as error:
             raise ConfigError(f"the plugin of the representative policy {name!r} fails: {error!r}") from error
 
-    policy = guarded(lambda: make(preference))
+    policy = call(lambda: make(preference))
     if not isinstance(policy, RepresentativePolicy):
         raise ConfigError(
             f"the plugin of the representative policy {name!r} returns {type(policy).__name__}, expected a "
             "RepresentativePolicy"
         )
-    return replace(policy, cost=lambda one: guarded(lambda: policy.cost(one)))
+    return replace(policy, cost=lambda one: call(lambda: policy.cost(one)))
 
 
 def _by_date(preference: Preference, sign: int) -> RepresentativePolicy:

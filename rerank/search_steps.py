@@ -158,18 +158,18 @@ class SearchSteps(Generic[Driven]):
         refuse_unfoldable(rest, chosen)
         request = SearchRequest(index, rest, chosen, url)
         try:
-            return (yield from self._folded(request))
+            return (yield from self._fold_with_retry(request))
         except Unfoldable as trouble:
             if self._is_strict(chosen):
                 raise trouble.error from trouble.error.__cause__
-            page = yield from self._unfolded(request, str(trouble))
+            page = yield from self._answer_unfolded(request, str(trouble))
             self._knowledge.warn(index, trouble)
             return page
 
     def _is_strict(self, options: FoldOptions) -> bool:
         return (options.on_trouble or self._on_trouble) == "raise"
 
-    def _folded(self, request: SearchRequest) -> Steps[JSON]:
+    def _fold_with_retry(self, request: SearchRequest) -> Steps[JSON]:
         """Fold by the cached knowledge of the index; if that fails, read it again and retry once."""
         facts = yield from self._facts(request)
         try:
@@ -272,7 +272,7 @@ class SearchSteps(Generic[Driven]):
         except ConfigError as error:
             raise Unfoldable(error) from None
 
-    def _unfolded(self, request: SearchRequest, reason: str) -> Steps[JSON]:
+    def _answer_unfolded(self, request: SearchRequest, reason: str) -> Steps[JSON]:
         """Answer with the engine's own page. A cursor reads on as in folded pages, without fingerprints."""
         index, body, options = request.index, request.body, request.options
         scheme = self._knowledge.scheme_of(index)

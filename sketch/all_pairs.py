@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from shinglefold.model.scheme import Decision, SketchOptions
 from shinglefold.model.values import Bytes, Int64s, Uint64s, fact_codes
 from shinglefold.sketch.b_bit_minhash import Floats
-from shinglefold.sketch.candidates import CHUNK, nominate, ragged
+from shinglefold.sketch.candidates import CHUNK, iter_ragged, nominate
 from shinglefold.sketch.verification import PairVerifier, Texts
 
 
@@ -65,7 +65,7 @@ def find_pairs(  # noqa: PLR0917 - one column of the collection each
     them in chunks.
     """
     found = list(iter_pairs(supershingles, signatures, shingles, digests, options, decision, valid, texts))
-    whole = _joined(found)
+    whole = _concatenate(found)
     order = np.lexsort((whole.b, whole.a))
     return Pairs(*(getattr(whole, column.name)[order] for column in fields(Pairs)))
 
@@ -168,7 +168,7 @@ class _Members:
         self, a: Int64s, b: Int64s, resemblance: Floats, similarity: Floats, chunk: int
     ) -> Iterator[Pairs]:
         """Yield the pairs of each copy of leader a with each copy of leader b."""
-        for owner, number in ragged(self.sizes[a] * self.sizes[b], chunk):
+        for owner, number in iter_ragged(self.sizes[a] * self.sizes[b], chunk):
             of_a, of_b = np.divmod(number, self.sizes[b[owner]])
             one = self.documents[self.starts[a[owner]] + of_a]
             other = self.documents[self.starts[b[owner]] + of_b]
@@ -187,7 +187,7 @@ def _equal_digests(codes: Int64s, chunk: int) -> Iterator[Pairs]:
     ranked = ranked[np.searchsorted(codes[ranked], 0) :]
     ends = np.searchsorted(codes[ranked], codes[ranked], "right")
     # Each document is paired with the later ones of its digest.
-    for owner, number in ragged(ends - np.arange(len(ranked)) - 1, chunk):
+    for owner, number in iter_ragged(ends - np.arange(len(ranked)) - 1, chunk):
         same = np.ones(len(owner))
         yield Pairs(ranked[owner], ranked[owner + 1 + number], same, same)
 
@@ -213,7 +213,7 @@ def _originals(
     return np.where(same, original, own)
 
 
-def _joined(parts: Sequence[Pairs]) -> Pairs:
+def _concatenate(parts: Sequence[Pairs]) -> Pairs:
     nothing = np.zeros(0, np.int64)
     parts = parts or [Pairs(nothing, nothing, np.zeros(0), np.zeros(0))]
     columns = (np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(Pairs))

@@ -103,7 +103,7 @@ def _words(rows: Bytes, bits: int) -> Uint64s:
 
 
 def bit_planes(rows: Bytes, bits: int, wanted: int | None = None) -> Uint64s:
-    """Return signatures as bit planes, to compare them by ``differing``.
+    """Return signatures as bit planes, to compare them by ``count_differing``.
 
     Args:
         rows: packed signatures, uint8 (N, B).
@@ -130,7 +130,7 @@ def bit_planes(rows: Bytes, bits: int, wanted: int | None = None) -> Uint64s:
     return planes
 
 
-def differing(ones: Uint64s, others: Uint64s) -> NDArray[np.unsignedinteger]:
+def count_differing(ones: Uint64s, others: Uint64s) -> NDArray[np.unsignedinteger]:
     """Count the differing values of each row of one set of bit planes and each row of another.
 
     Args:
@@ -193,7 +193,7 @@ def estimate(
     Source: Li & König 2010, for sets that are small compared with the universe of hashes.
     """
     share = np.asarray(agreeing, np.float64) / values
-    resemblance = np.clip(corrected(share, bits), 0.0, 1.0)
+    resemblance = np.clip(unbiased_resemblance(share, bits), 0.0, 1.0)
     error = np.sqrt(share * (1.0 - share) / values) / (1.0 - chance(bits))
     if isinstance(agreeing, np.ndarray):
         return resemblance, error
@@ -206,7 +206,7 @@ def chance(bits: int) -> float:
     return float(2.0**-bits)
 
 
-def corrected(share: ArrayLike, bits: int) -> Floats:
+def unbiased_resemblance(share: ArrayLike, bits: int) -> Floats:
     """Return the unbiased resemblance for a share of agreeing values; it is not clipped to 0…1."""
     by_chance = chance(bits)
     return (np.asarray(share, np.float64) - by_chance) / (1.0 - by_chance)

@@ -41,7 +41,7 @@ def nominate(supershingles: Uint64s, min_shared: int, chunk: int = CHUNK) -> Ite
         stop = int(crowded[following]) if following < len(crowded) else rows
         if begin == stop:
             end = begin + 1
-            yield _compared(columns, begin, min_shared)
+            yield _candidates_of_row(columns, begin, min_shared)
         else:
             limit = int(totals[begin] - matches[begin]) + chunk
             end = min(stop, max(begin + 1, int(np.searchsorted(totals, limit, "right"))))
@@ -49,7 +49,7 @@ def nominate(supershingles: Uint64s, min_shared: int, chunk: int = CHUNK) -> Ite
         begin = end
 
 
-def ragged(counts: Int64s, limit: int = CHUNK) -> Iterator[tuple[Int64s, Int64s]]:
+def iter_ragged(counts: Int64s, limit: int = CHUNK) -> Iterator[tuple[Int64s, Int64s]]:
     """Yield (owner, number) for each owner and number below counts[owner], at most ``limit`` at a time."""
     ends = np.cumsum(counts)
     begins = ends - counts
@@ -64,7 +64,7 @@ def ragged(counts: Int64s, limit: int = CHUNK) -> Iterator[tuple[Int64s, Int64s]
         yield owner, np.arange(begin, end) - begins[owner]
 
 
-def _compared(columns: Uint64s, row: int, min_shared: int) -> tuple[Int64s, Int64s]:
+def _candidates_of_row(columns: Uint64s, row: int, min_shared: int) -> tuple[Int64s, Int64s]:
     shared = np.count_nonzero(columns[:, row + 1 :] == columns[:, row, None], axis=0)
     others = np.flatnonzero(shared >= min_shared) + (row + 1)
     return np.full(len(others), row, np.int64), others.astype(np.int64)
@@ -172,5 +172,5 @@ class Buckets:
     def pairs(self, limit: int = CHUNK) -> Iterator[tuple[Int64s, Int64s]]:
         """Yield every two documents of a bucket, a < b, at most ``limit`` at a time."""
         ends = np.repeat(self.starts + self.sizes, self.sizes)
-        for owner, number in ragged(ends - np.arange(len(ends)) - 1, limit):
+        for owner, number in iter_ragged(ends - np.arange(len(ends)) - 1, limit):
             yield self.documents[owner], self.documents[owner + 1 + number]

@@ -50,7 +50,7 @@ class DisjointSets:
         return self.parents
 
 
-def connected(a: Int64s, b: Int64s, count: int) -> Int64s:
+def connected_components(a: Int64s, b: Int64s, count: int) -> Int64s:
     """Return the connected component of each of ``count`` items, given the pairs (a[p], b[p]).
 
     Returns:
@@ -98,7 +98,7 @@ def connect(buckets: Buckets, forest: DisjointSets, alike: Alike) -> None:
     ones, others = buckets.stars()
     for begin in range(0, len(ones), CHUNK):
         _join(ones[begin : begin + CHUNK], others[begin : begin + CHUNK], forest, alike)
-    rest = _undecided(buckets, forest)
+    rest = _undecided_buckets(buckets, forest)
     for a, b in rest.pairs():
         _join(a, b, forest, alike)
 
@@ -111,7 +111,7 @@ def _join(a: Int64s, b: Int64s, forest: DisjointSets, alike: Alike) -> None:
         forest.merge(a[kept], b[kept])
 
 
-def _undecided(buckets: Buckets, forest: DisjointSets) -> Buckets:
+def _undecided_buckets(buckets: Buckets, forest: DisjointSets) -> Buckets:
     """Return the buckets with several sets, without their first documents, which were compared before."""
     if not len(buckets):
         return buckets

@@ -105,7 +105,7 @@ class Texts:
     def __len__(self) -> int:
         return len(self.written)
 
-    def shared(self, a: Int64s, b: Int64s) -> Floats:
+    def token_overlap(self, a: Int64s, b: Int64s) -> Floats:
         """Return for pairs of documents the share of common canonical tokens, in any order."""
         return np.array([shared_tokens(self._tokens(d), self._tokens(e)) for d, e in zip(a, b, strict=True)])
 
@@ -175,7 +175,7 @@ def alike_by_text(
     kept = np.nan_to_num(similarity) >= least
     open_ = ~kept & ~np.isnan(similarity)
     rest = np.flatnonzero(open_ if as_bags is None else open_ & as_bags)
-    copies = rest[texts.shared(a[rest], b[rest]) >= least_shared(least)]
+    copies = rest[texts.token_overlap(a[rest], b[rest]) >= least_shared(least)]
     similarity[copies] = texts.written.similarities(a[copies], b[copies], 0.0)
     kept[copies] = True
     return kept, similarity

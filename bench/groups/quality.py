@@ -41,15 +41,15 @@ def _corpus(pages: Corpus) -> Iterator[Row]:
             numbering = Numbering(engine, INDEX, pipeline.recipe(), None, Rules(verify=verify))
             summary = index_documents(engine, INDEX, _documents(pages), pipeline, workers=1, groups=numbering)
             assert summary.indexed == len(pages)
-            yield _row(pages, f"native, numbered at insert, by {verify}", _numbered(engine))
+            yield _row(pages, f"native, numbered at insert, by {verify}", _number(engine))
             for linkage in _LINKAGES:
                 begin = process_time()
                 done = regroup(engine, INDEX, RegroupOptions(linkage, verify=verify))
                 spent, asked = process_time() - begin, done.counts.by_text
                 name = f"native, regrouped, linkage {linkage}, by {verify}"
-                yield _row(pages, name, _numbered(engine))
+                yield _row(pages, name, _number(engine))
                 yield Row(f"{pages.name}: {name}", spent, "s CPU", f"pairs decided by text: {asked:,}")
-        hits = _stored(engine)
+        hits = _documents_by_rank(engine)
         for linkage in _LINKAGES:
             found = collapse(hits, pipeline.scheme, FoldOptions(linkage=linkage))
             several = ([int(hits[at]["_id"]) for at in group.members] for group in found.groups)
@@ -60,7 +60,7 @@ def _documents(pages: Corpus) -> Iterator[JSON]:
     return ({"id": str(at), "body": text} for at, text in enumerate(pages.texts))
 
 
-def _stored(engine: Engine) -> list[JSON]:
+def _documents_by_rank(engine: Engine) -> list[JSON]:
     """Return all documents in the order of the corpus, which stands for their rank."""
     engine.refresh(INDEX)
     scan = Scan(engine, INDEX, fields=["_dedup"])
@@ -68,9 +68,9 @@ def _stored(engine: Engine) -> list[JSON]:
     return sorted(hits, key=lambda hit: int(hit["_id"]))
 
 
-def _numbered(engine: Engine) -> set[Pair]:
+def _number(engine: Engine) -> set[Pair]:
     groups: dict[int, list[int]] = {}
-    for hit in _stored(engine):
+    for hit in _documents_by_rank(engine):
         if (number := hit["_source"]["_dedup"].get("group")) is not None:
             groups.setdefault(number, []).append(int(hit["_id"]))
     return _pairs(groups.values())

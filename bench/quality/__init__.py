@@ -27,7 +27,9 @@ def _corpus(whole: Corpus) -> Iterator[Row]:
         made = run(whole, verify)
         found = scores(whole, made.folded)
         cost = f"{made.printing:.0f} + {made.pairing:.0f} µs a document"
-        yield Row(f"{whole.name}: shinglefold by {verify}", found.f1, "F1", f"{_told(found)}; {cost}")
+        yield Row(
+            f"{whole.name}: shinglefold by {verify}", found.f1, "F1", f"{_describe_scores(found)}; {cost}"
+        )
     sample = whole.sample(6 if len(whole) > MANY else 1)
     for verify in ("text", "signature"):
         made = run(sample, verify)
@@ -41,7 +43,7 @@ def _corpus(whole: Corpus) -> Iterator[Row]:
         yield Row(f"{sample.name}: {peer.name}", pair_f1(sample, peer.folded), "F1", note)
 
 
-def _told(found: Scores) -> str:
+def _describe_scores(found: Scores) -> str:
     bands = ", ".join(
         f"{share:.3f} of {low}" + ("+" if high > 1 else f"–{high}")
         for (low, high), share in zip(BANDS, found.bands, strict=True)

@@ -65,7 +65,7 @@ def corpus(name: str) -> Corpus:
     texts = [strip_html(p["body"], keep_hidden=True) if p["format"] == "html" else p["body"] for p in pages]
     place = {page["id"]: at for at, page in enumerate(pages)}
     labels = corpora.labels(name)
-    truth = {_ordered(place[a], place[b]): similarity for (a, b), similarity in labels.items()}
+    truth = {_order(place[a], place[b]): similarity for (a, b), similarity in labels.items()}
     paired = {at for pair in truth for at in pair}
     kept = [at for at, text in enumerate(texts) if at in paired or len(corpora.WORD.findall(text)) >= LEAST]
     whole = Corpus(name, tuple(place), tuple(texts), tuple(page.get("lang", "") for page in pages), truth)
@@ -85,7 +85,7 @@ def _family(page: str) -> str:
     return f"{manual}/{rest}"
 
 
-def _ordered(a: int, b: int) -> Pair:
+def _order(a: int, b: int) -> Pair:
     return (a, b) if a < b else (b, a)
 
 

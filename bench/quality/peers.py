@@ -105,7 +105,7 @@ def datasketch_lsh(corpus: Corpus, words: Words) -> Result:
     def tries() -> Iterator[tuple[str, set[Pair], float]]:
         for width in (2, 3):
             start = time.perf_counter()
-            made = MinHash.bulk(_encoded(words, width), num_perm=128)
+            made = MinHash.bulk(_encode(words, width), num_perm=128)
             seconds = time.perf_counter() - start
             for least in (0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8):
                 index = MinHashLSH(threshold=least, num_perm=128)
@@ -202,7 +202,7 @@ def _shingles(words: Words, width: int) -> list[list[str]]:
     return [[" ".join(one[at : at + width]) for at in range(max(1, len(one) - width + 1))] for one in words]
 
 
-def _encoded(words: Words, width: int) -> list[list[bytes]]:
+def _encode(words: Words, width: int) -> list[list[bytes]]:
     return [[shingle.encode() for shingle in one] for one in _shingles(words, width)]
 
 

@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 
 from bench.quality.corpus import Corpus, Pair
-from shinglefold.sketch.clustering import connected
+from shinglefold.sketch.clustering import connected_components
 
 #: Edit similarities from which to which recall is told.
 BANDS = ((0.95, 1.01), (0.9, 0.95), (0.8, 0.9), (0.7, 0.8))
@@ -58,7 +58,7 @@ def _share(pairs: set[Pair], folded: set[Pair]) -> float:
 
 def _groups(corpus: Corpus, pairs: Iterable[Pair]) -> list[int]:
     rows = np.array(sorted(pairs), np.int64).reshape(-1, 2)
-    return connected(rows[:, 0], rows[:, 1], len(corpus)).tolist()
+    return connected_components(rows[:, 0], rows[:, 1], len(corpus)).tolist()
 
 
 def rand_index(told: Sequence[int], true: Sequence[int]) -> float:

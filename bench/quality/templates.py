@@ -14,7 +14,7 @@ from shinglefold.ingest.fingerprinter import FingerprintArrays, Fingerprinter
 from shinglefold.ingest.processors.texts import NeverDiffer
 from shinglefold.model.scheme import Scheme
 from shinglefold.registry import make_scheme
-from shinglefold.sketch.b_bit_minhash import bit_planes, corrected, differing, length_ratio
+from shinglefold.sketch.b_bit_minhash import bit_planes, count_differing, length_ratio, unbiased_resemblance
 from shinglefold.sketch.verification import similarity
 from shinglefold.testing.edits.spelling import EditedPassage
 
@@ -130,11 +130,11 @@ def by_signature(prints: FingerprintArrays, scheme: Scheme) -> tuple[int, float]
     folded, fewest = 0, sketch.values
     for begin in range(0, len(prints), _ROWS):
         end = min(begin + _ROWS, len(prints))
-        apart = differing(planes[:, :, begin:end], planes[:, :, begin:])
+        apart = count_differing(planes[:, :, begin:end], planes[:, :, begin:])
         alike = length_ratio(prints.shingles[begin:end, None], prints.shingles[None, begin:])
         later = np.arange(len(prints) - begin)[None, :] > np.arange(end - begin)[:, None]
         near = later & (alike >= decision.min_length_ratio)
-        estimates = corrected(1 - apart / sketch.values, sketch.bits)
+        estimates = unbiased_resemblance(1 - apart / sketch.values, sketch.bits)
         folded += int(np.count_nonzero(near & (estimates >= decision.min_resemblance)))
         fewest = min(fewest, int(apart[near].min(initial=sketch.values)))
-    return folded, float(corrected(1 - fewest / sketch.values, sketch.bits))
+    return folded, float(unbiased_resemblance(1 - fewest / sketch.values, sketch.bits))

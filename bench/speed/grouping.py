@@ -37,7 +37,7 @@ class _Size:
 
 def measure() -> list[Row]:
     """Return seconds and memory for each number of documents, and the slope of both on logarithmic axes."""
-    found = [_measured(count) for count in sizes()]
+    found = [_measure(count) for count in sizes()]
     rows = [row for size in found for row in _rows(size)]
     points = [(size.documents, size.whole.cpu) for size in found]
     rows.append(Row("slope of whole, CPU", _slope(points), "log-log", f"asked ≤ {SLOPE}; start included"))
@@ -45,7 +45,7 @@ def measure() -> list[Row]:
     return rows
 
 
-def _measured(count: int) -> _Size:
+def _measure(count: int) -> _Size:
     scheme = make_scheme()
     planted = Planted.of(scheme, count)
     with tempfile.TemporaryDirectory(prefix="shinglefold-bench-") as name:

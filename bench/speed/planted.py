@@ -65,14 +65,14 @@ class Planted:
         words = chance.integers(0, 2**30, (count, slots), dtype=np.uint32)
         signatures = chance.integers(0, 256, (count, size), dtype=np.uint8)
         digests = chance.integers(0, 256, (count, 9), dtype=np.uint8)
-        shingles = np.asarray(50 + _drawn(groups, 1)[:, 0] % np.uint64(950)).astype(np.int64)
+        shingles = np.asarray(50 + _draw(groups, 1)[:, 0] % np.uint64(950)).astype(np.int64)
         rows = np.flatnonzero(self.sizes[groups] > 1)
         exact = chance.random(len(rows)) < _EXACT
         share = np.where(exact, 1.0, chance.uniform(*_KEPT, len(rows)))
         kept = chance.integers(0, 256, (len(rows), sketch.values), dtype=np.uint8) < (share * 256)[:, None]
         kept[exact] = True
         _copy(words, signatures, rows, groups[rows], kept, sketch.group_size)
-        digests[rows[exact]] = _drawn(groups[rows[exact]], 2)[:, :2].copy().view(np.uint8)[:, :9]
+        digests[rows[exact]] = _draw(groups[rows[exact]], 2)[:, :2].copy().view(np.uint8)[:, :9]
         shingles[rows[~exact]] += chance.integers(0, 3, int((~exact).sum()))
         self._boilerplate(begin, words)
         return PlantedBlock(begin, words, signatures, digests, shingles)
@@ -84,7 +84,7 @@ class Planted:
                 words[shared == number, slot] = 12_345 + number
 
 
-def _drawn(groups: Int64s, words: int) -> Uint64s:
+def _draw(groups: Int64s, words: int) -> Uint64s:
     """Return random numbers that depend on the group alone, uint64 (N, words)."""
     keys = groups.astype(np.uint64)[:, None] * np.uint64(64) + np.arange(words, dtype=np.uint64)
     return mix64(keys + np.uint64(1))
@@ -96,11 +96,11 @@ def _copy(  # noqa: PLR0917
     """Let documents keep values of their group's text: those that ``kept`` says, bool (N, K)."""
     slots, size = words.shape[1], signatures.shape[1]
     whole = kept[:, : slots * group_size].reshape(len(rows), slots, group_size).all(axis=2)
-    theirs = (_drawn(groups, slots) >> (np.uint64(64) - _BITS)).astype(np.uint32)
+    theirs = (_draw(groups, slots) >> (np.uint64(64) - _BITS)).astype(np.uint32)
     words[rows] = np.where(whole, theirs, words[rows])
     bits = np.packbits(kept, axis=1, bitorder="little")
     mask = _TWICE[bits].view(np.uint8).reshape(len(rows), -1)[:, :size]
-    drawn = _drawn(groups + (1 << 40), -(-size // 8)).view(np.uint8)[:, :size]
+    drawn = _draw(groups + (1 << 40), -(-size // 8)).view(np.uint8)[:, :size]
     signatures[rows] = (drawn & mask) | (signatures[rows] & ~mask)
 
 

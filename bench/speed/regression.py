@@ -57,20 +57,20 @@ def main() -> int:
             f"Nothing is compared: of this processor ({own}) there is no record. To make one: "
             "python -m bench.speed.regression --record\n"
         )
-    return told(ratios, compared)
+    return report_losses(ratios, compared)
 
 
 def processor(facts: Path = Path("/proc/cpuinfo")) -> str:
     """Return which kind of processor this is, as far as the system tells."""
     lines = facts.read_text("utf-8").splitlines() if facts.exists() else []
-    told = {
+    facts_by_name = {
         name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))
     }
-    parts = [f"{name} {told[name]}" for name in ("cpu family", "model") if name in told]
-    return ", ".join([told.get("model name") or platform.processor() or platform.machine(), *parts])
+    parts = [f"{name} {facts_by_name[name]}" for name in ("cpu family", "model") if name in facts_by_name]
+    return ", ".join([facts_by_name.get("model name") or platform.processor() or platform.machine(), *parts])
 
 
-def told(ratios: Mapping[str, float], record: Mapping[str, float]) -> int:
+def report_losses(ratios: Mapping[str, float], record: Mapping[str, float]) -> int:
     """Say what was lost and what to do; return the exit code."""
     if not (lost := losses(ratios, record)):
         return 0

@@ -34,23 +34,23 @@ def measure() -> list[Row]:
         few, some = Path(folder) / "few.jsonl", Path(folder) / "some.jsonl"
         _write(few, texts, FEW)
         _write(some, texts, SOME)
-        _signed(few, Path(folder) / "warm.jsonl")
+        _sign(few, Path(folder) / "warm.jsonl")
         _assert_answers(few, Path(folder) / "warm.jsonl", texts)
         first = min(_first_line(source) for _ in range(3))
-        start = min(_signed(few, Path(folder) / "few.out").cpu for _ in range(3))
+        start = min(_sign(few, Path(folder) / "few.out").cpu for _ in range(3))
         kernels, together = [], []
         runs, shorter, singly, singly_shorter = [], [], [], []
         for number in range(3):
             kernels.append(_kernel(texts))
             together.append(_kernels(texts))
-            shorter.append(_signed(some, Path(folder) / "some.out").cpu)
-            runs.append(_signed(source, Path(folder) / f"{number}.out"))
-            singly_shorter.append(_signed(some, Path(folder) / "some.out", "--workers", "1").cpu)
-            singly.append(_signed(source, Path(folder) / "alone.out", "--workers", "1"))
+            shorter.append(_sign(some, Path(folder) / "some.out").cpu)
+            runs.append(_sign(source, Path(folder) / f"{number}.out"))
+            singly_shorter.append(_sign(some, Path(folder) / "some.out", "--workers", "1").cpu)
+            singly.append(_sign(source, Path(folder) / "alone.out", "--workers", "1"))
         assert (Path(folder) / "alone.out").read_bytes() == (Path(folder) / "0.out").read_bytes()
         memory = ran([COMMAND, "sign", str(source)], Path(folder) / "memory.out")
         del os.environ["SHINGLEFOLD_LEXICON_FILE"]
-        cold = _signed(source, Path(folder) / "cold.out")
+        cold = _sign(source, Path(folder) / "cold.out")
         whole, kernel = min(run.cpu for run in runs), min(kernels)
         alone = min(run.cpu for run in singly)
         clock = min(run.seconds for run in runs)
@@ -94,7 +94,7 @@ def measure() -> list[Row]:
     ]
 
 
-def _signed(source: Path, target: Path, *options: str) -> Typed:
+def _sign(source: Path, target: Path, *options: str) -> Typed:
     return typed([COMMAND, "sign", source, "-o", target, "--overwrite", *options])
 
 
@@ -119,7 +119,7 @@ def _kernels(texts: tuple[str, ...]) -> float:
     """Return the same of two processes at once, as workers of a command are: the middle of their times."""
     context = multiprocessing.get_context("fork")
     ready, told = context.Barrier(2), context.SimpleQueue()
-    processes = [context.Process(target=_kernel_told, args=(texts, ready, told)) for _ in range(2)]
+    processes = [context.Process(target=_time_kernel, args=(texts, ready, told)) for _ in range(2)]
     for process in processes:
         process.start()
     times = [told.get() for _ in processes]
@@ -128,7 +128,7 @@ def _kernels(texts: tuple[str, ...]) -> float:
     return sum(times) / len(times)
 
 
-def _kernel_told(texts: tuple[str, ...], ready: Barrier, told: "multiprocessing.SimpleQueue[float]") -> None:
+def _time_kernel(texts: tuple[str, ...], ready: Barrier, told: "multiprocessing.SimpleQueue[float]") -> None:
     told.put(median(_kernel_times(texts, ready)))
 
 

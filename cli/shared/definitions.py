@@ -241,10 +241,10 @@ def chosen_facts(never_differ: Sequence[str], profile: str | None) -> "NeverDiff
 
 def note_missing_languages(scheme: "Scheme") -> None:
     """Write a note about languages that the scheme lacks because their dictionaries are not installed."""
-    from shinglefold.registry import installed, usable
+    from shinglefold.registry import installed_languages, usable
 
     # Skipped if no language is missing, because looking for dictionaries takes time.
-    if installed().keys() == {reference.code for reference in scheme.languages}:
+    if installed_languages().keys() == {reference.code for reference in scheme.languages}:
         return
     missing = usable()[1]
     extras = ",".join(dict.fromkeys(error.extra for error in missing.values()))

@@ -177,7 +177,7 @@ def _print_indented(console: "Console", text: "str | Text", style: str = "") -> 
         console.print(Padding(text, (0, 0, 0, 4)), style=style)
 
 
-def _marked(console: "Console", text: str, style: str = "") -> "Text":
+def _mark_words(console: "Console", text: str, style: str = "") -> "Text":
     """Return a text with the matching words in bold, or in brackets on a console without colours."""
     from rich.text import Text
 
@@ -202,12 +202,12 @@ def _print_hit(console: "Console", place: int, hit: Hit) -> None:
     score = f"  ({hit['_score']:.2f})" if hit.get("_score") is not None else ""
     shown = dict(hit.get("highlight") or {})
     title = ", ".join(shown.pop("title", None) or [title_of(hit)])
-    console.print(_marked(console, f"{place:>2}. {title}{score}", style="bold"))
+    console.print(_mark_words(console, f"{place:>2}. {title}{score}", style="bold"))
     if place_of(hit) != title:
         console.print(f"    {place_of(hit)}", style="green")
     snippet = " … ".join(part for parts in shown.values() for part in parts)
     if snippet:
-        _print_indented(console, _marked(console, snippet))
+        _print_indented(console, _mark_words(console, snippet))
 
 
 def _print_duplicates(console: "Console", hit: Hit, reasons: Mapping[tuple[Any, Any], Hit]) -> None:

@@ -135,8 +135,8 @@ def print_passages(
     one, other = sides
     rows = [
         (
-            _styled(passage[one], "bold red", brackets, cut),
-            _styled(passage[other], "bold green", brackets, cut),
+            _apply_style(passage[one], "bold red", brackets, cut),
+            _apply_style(passage[other], "bold green", brackets, cut),
         )
         for passage in passages
     ]
@@ -162,7 +162,7 @@ def _print_rows(console: "Console", rows: Sequence[tuple["Text", "Text"]], names
     console.print(table)
 
 
-def _styled(side: Mapping[str, Any], style: str, brackets: bool, cut: bool) -> "Text":
+def _apply_style(side: Mapping[str, Any], style: str, brackets: bool, cut: bool) -> "Text":
     from rich.text import Text
 
     line = Text()

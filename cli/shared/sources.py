@@ -96,7 +96,7 @@ def read_sources(
     from shinglefold.ingest import read
 
     prefixes = page_prefixes(sources, options)
-    return _joined(
+    return _chain_records(
         [
             _documents(source, read(source, replace(options, prefix=prefixes.get(number, ""))), replaying)
             for number, source in enumerate(sources)
@@ -195,7 +195,7 @@ def is_page_source(source: str, options: "ReadOptions") -> bool:
     )
 
 
-def _joined(streams: Sequence[Iterator["Record"]]) -> Iterator["Record"]:
+def _chain_records(streams: Sequence[Iterator["Record"]]) -> Iterator["Record"]:
     for number, stream in enumerate(streams):
         for record in stream:
             yield replace(record, fraction=(number + record.fraction) / len(streams))
@@ -308,11 +308,11 @@ def text_as_indexed(path: str, kind: str, encoding: str, recipe: "Recipe") -> tu
         if name != "title" or recipe.fields == (name,)
     )
     if outcome.document is None or lacking:
-        return _plain(path, kind, document), _declared(document, pipeline)
-    return _joined_text(path, outcome.document, recipe.fields), _declared(outcome.document, pipeline)
+        return _plain(path, kind, document), _declared_language(document, pipeline)
+    return _joined_text(path, outcome.document, recipe.fields), _declared_language(outcome.document, pipeline)
 
 
-def _declared(document: "Document", pipeline: "Pipeline") -> str | None:
+def _declared_language(document: "Document", pipeline: "Pipeline") -> str | None:
     """Return the language in which the pipeline signs a document; None if it is chosen word by word."""
     from shinglefold.ingest.processors.texts import Supershingle, declared_language
 

@@ -340,15 +340,15 @@ def _with_target(definition: Any, field: str) -> Any:  # noqa: ANN401 - JSON
     return named
 
 
-def retargeted(definition: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JSON
+def retarget(definition: Any, old: str, new: str) -> Any:  # noqa: ANN401 - JSON
     """Return a pipeline that writes fingerprints to another field and reads them from there."""
     if old == new:
         return definition
     if isinstance(definition, list):
-        return [retargeted(one, old, new) for one in definition]
+        return [retarget(one, old, new) for one in definition]
     if not isinstance(definition, Mapping):
         return definition
-    changed = {name: retargeted(one, old, new) for name, one in definition.items()}
+    changed = {name: retarget(one, old, new) for name, one in definition.items()}
     made = changed.get("supershingle")
     if isinstance(made, dict) and made.get("target_field", FIELD) == old:
         made["target_field"] = new
@@ -434,10 +434,10 @@ def _differences(one: Any, other: Any, path: str) -> Iterator[tuple[str, str]]: 
         for number, (left, right) in enumerate(zip(one, other, strict=True)):
             yield from _differences(left, right, f"{path}[{number}]")
     elif one != other:
-        yield f"{path} {_quoted(one)}", f"{path} {_quoted(other)}"
+        yield f"{path} {_quote(one)}", f"{path} {_quote(other)}"
 
 
-def _quoted(value: object) -> str:
+def _quote(value: object) -> str:
     text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 

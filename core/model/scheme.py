@@ -168,7 +168,7 @@ class Scheme:
         Raises:
             ConfigError: an unknown option, or both thresholds without ``verify``.
         """
-        options = {**_verifying(options), **options}
+        options = {**_implied_verify(options), **options}
         if options.get("min_similarity") is not None and options["verify"] == "text":
             options = {**thresholds(options["min_similarity"]), **options}
         sketch = {f.name for f in fields(SketchOptions)} & options.keys()
@@ -232,7 +232,7 @@ def checked_scheme(scheme: object) -> Scheme:
     return scheme
 
 
-def _verifying(options: Mapping[str, Any]) -> dict[str, Verify]:
+def _implied_verify(options: Mapping[str, Any]) -> dict[str, Verify]:
     """Return the ``verify`` option that a single threshold implies."""
     given = [name for name in _THRESHOLDS if name in options]
     if "verify" in options or not given:
@@ -252,7 +252,7 @@ def verified_by(
     """
     given = {"min_resemblance": min_resemblance, "min_similarity": min_similarity}
     thresholds = {name: value for name, value in given.items() if value is not None}
-    return verify or _verifying(thresholds).get("verify", decision.verify)
+    return verify or _implied_verify(thresholds).get("verify", decision.verify)
 
 
 @lru_cache(maxsize=64)  # every search needs it

@@ -208,7 +208,7 @@ class Decoder:
                 return Parts(signatures, *others)
             if set(map(len, signatures)) <= {self.size}:
                 return Parts(b"".join(signatures), *others)
-        return self._one_by_one(rows, schemes, self._listed(signatures), others, problems)
+        return self._one_by_one(rows, schemes, self._signature_list(signatures), others, problems)
 
     def _one_by_one(
         self,
@@ -252,7 +252,7 @@ class Decoder:
         if max(map(len, texts)) > LONGEST_DIGEST:
             raise ValueError
         if self._seal is not None:
-            texts = list(map(self._unsealed, texts, self._listed(signatures)))
+            texts = list(map(self._remove_seal, texts, self._signature_list(signatures)))
         # One split for all rows; the separators show whether each has the right number of parts.
         joined = ".\0.".join(texts)
         parts = joined.split(".")
@@ -268,14 +268,14 @@ class Decoder:
             raise ValueError
         return schemes, shingles, languages, digests
 
-    def _listed(self, signatures: bytes | Sequence[bytes]) -> Sequence[bytes]:
+    def _signature_list(self, signatures: bytes | Sequence[bytes]) -> Sequence[bytes]:
         """Return the signatures as a list."""
         if not isinstance(signatures, bytes):
             return signatures
         size = self.size
         return [signatures[at : at + size] for at in range(0, len(signatures), size)]
 
-    def _verified(self, row: _Row) -> Fingerprint | None:
+    def _verify_row(self, row: _Row) -> Fingerprint | None:
         """Return the fingerprint of a row; None if it can't be read or its seal is wrong."""
         try:
             stored = Fingerprint.from_field(self._fields_of(row))
@@ -284,7 +284,7 @@ class Decoder:
         forged = stored.seal if self._seal is None else not self._seal.fits(stored)
         return None if forged else stored
 
-    def _unsealed(self, text: str, signature: bytes) -> str:
+    def _remove_seal(self, text: str, signature: bytes) -> str:
         """Return a stored digest without its seal; an empty one if the seal is wrong."""
         head, _, seal = text.rpartition(".")
         return head if self._seal and self._seal.holds(head, signature, seal) else _NO_DIGEST[0]
@@ -292,7 +292,7 @@ class Decoder:
     def _row(self, row: _Row, problems: DecodeProblems) -> tuple[bytes, int, str, Any]:
         if not self._readable(row.get(self._keywords, ())):
             return self._without(row, problems)
-        stored = self._verified(row)
+        stored = self._verify_row(row)
         if stored is None:
             return self._without(row, problems)
         if stored.scheme != self._scheme:

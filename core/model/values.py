@@ -61,7 +61,7 @@ class TokenBatch:
     def __len__(self) -> int:
         return len(self.languages)
 
-    def declaring(self, languages: Sequence[str | None], known: Iterable[str]) -> "TokenBatch":
+    def with_languages(self, languages: Sequence[str | None], known: Iterable[str]) -> "TokenBatch":
         """Return the batch with the languages that documents with tokens declare, those that are known."""
         if not any(languages):
             return self

@@ -102,7 +102,7 @@ class Interrupts:
             raise Interrupted(self.signal)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Run the block to its end, then check."""
         yield
         self.check()
@@ -177,7 +177,7 @@ class Interrupts:
 
 
 @contextmanager
-def deferred() -> Iterator[None]:
+def defer_interrupts() -> Iterator[None]:
     """Delay Ctrl-C, SIGTERM and reminders until the end of the block, whatever their handlers.
 
     Does nothing outside the main thread.

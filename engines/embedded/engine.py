@@ -129,7 +129,7 @@ class EmbeddedEngine(ExclusiveAccess):
         """
         with self._lock:
             if not self.index_exists(index):
-                raise self._missing(index)
+                raise self._missing_index_error(index)
             self._forget(index)
             delete_folder(self.path / index)
 
@@ -146,13 +146,13 @@ class EmbeddedEngine(ExclusiveAccess):
         Raises:
             IndexMissing: a name without ``*`` matches none.
         """
-        return [self._info(name) for name in self._matching(pattern)]
+        return [self._info(name) for name in self._expand_pattern(pattern)]
 
-    def _matching(self, pattern: str) -> list[str]:
+    def _expand_pattern(self, pattern: str) -> list[str]:
         """Return the names of the indices that a name or pattern matches."""
         if not isinstance(pattern, str) or "*" not in pattern:
             if not self.index_exists(pattern):
-                raise self._missing(pattern)
+                raise self._missing_index_error(pattern)
             return [pattern]
         self._check_open()
         return [name for name in index_names(self.path) if fnmatchcase(name, pattern)]
@@ -183,7 +183,7 @@ class EmbeddedEngine(ExclusiveAccess):
         """
         with self._lock:
             if not self.index_exists(by):
-                raise self._missing(by)
+                raise self._missing_index_error(by)
             if self.index_exists(index) and index == by:
                 return
             for name in (index, by):
@@ -215,7 +215,7 @@ class EmbeddedEngine(ExclusiveAccess):
         Raises:
             IndexMissing: a name without ``*`` matches none.
         """
-        return {name: self.mappings(name) for name in self._matching(pattern)}
+        return {name: self.mappings(name) for name in self._expand_pattern(pattern)}
 
     def document_preparer(self, index: str, mappings: Mapping[str, Any]) -> DocumentPreparer:
         """Return a function that prepares documents for an index, here or in a forked process.
@@ -251,7 +251,7 @@ class EmbeddedEngine(ExclusiveAccess):
     def release(self, index: str) -> None:
         """Let other processes write; see ``ExclusiveWrites``."""
         with self._lock:
-            opened = self._opened(index)
+            opened = self._index_if_open(index)
             if opened is None or opened.is_dirty:
                 return
             opened.kept = False
@@ -309,7 +309,7 @@ class EmbeddedEngine(ExclusiveAccess):
         under_pit = isinstance(body, Mapping) and "pit" in body
         request = read_request(body, under_pit)
         with self._lock:
-            snapshot, pit = self._pit(index, body["pit"]) if under_pit else (self._searched(index), None)
+            snapshot, pit = self._pit(index, body["pit"]) if under_pit else (self._snapshot_of(index), None)
         with self._name_corrupt_files(snapshot.name):
             response = run_search(snapshot, self._analysis, request)
         return response if pit is None else {"pit_id": pit, **response}
@@ -344,7 +344,7 @@ class EmbeddedEngine(ExclusiveAccess):
                 # If one can't be written, the others are closed all the same.
                 opened.callback(self._indices.popitem()[1].close)
 
-    def _opened(self, index: str) -> Index | None:
+    def _index_if_open(self, index: str) -> Index | None:
         return self._indices.get(index)
 
     def _forget(self, index: str) -> None:
@@ -371,7 +371,7 @@ class EmbeddedEngine(ExclusiveAccess):
                 raise EngineUnavailable(
                     f"the folder of the index {index!r} is gone; create it and index again"
                 )
-            raise self._missing(index)
+            raise self._missing_index_error(index)
         if index in self._indices and self._indices[index].replaced:
             self._indices.pop(index).close()
         if index not in self._indices:
@@ -388,7 +388,7 @@ class EmbeddedEngine(ExclusiveAccess):
                 return Catalog.load(folder)
         return self._index(index).catalog
 
-    def _searched(self, index: str | None) -> Snapshot:
+    def _snapshot_of(self, index: str | None) -> Snapshot:
         if index is None:
             raise UnsupportedQuery("search: name an index, or a point in time in pit")
         return self._index(index).snapshot
@@ -414,13 +414,13 @@ class EmbeddedEngine(ExclusiveAccess):
             if not isinstance(error, ValueError | OSError) and not is_panic(error):
                 raise
             with self._lock:
-                if opened := self._opened(index):
+                if opened := self._index_if_open(index):
                     opened.check()
             if is_panic(error):
                 raise EngineError(f"searching {index}: tantivy failed: {error}") from error
             raise
 
-    def _missing(self, index: str) -> IndexMissing:
+    def _missing_index_error(self, index: str) -> IndexMissing:
         names = list(index_names(self.path))
         create = "This engine has no aliases: name an index, or create it first"
         remedy = f"Did you mean {near!r}?" if (near := nearest(index, names)) else create

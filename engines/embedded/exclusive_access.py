@@ -22,7 +22,7 @@ class ExclusiveAccess:
         """Return an open index."""
 
     @abstractmethod
-    def _opened(self, index: str) -> Index | None:
+    def _index_if_open(self, index: str) -> Index | None:
         """Return an index if it is open."""
 
     @abstractmethod
@@ -99,7 +99,7 @@ class ExclusiveAccess:
         finally:
             with self._lock:
                 opened.leases -= 1
-                if not (opened.leases or opened.kept) and self._opened(index) is opened:
+                if not (opened.leases or opened.kept) and self._index_if_open(index) is opened:
                     opened.release()
 
     def request_lease(self, index: str) -> None:

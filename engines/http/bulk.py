@@ -140,7 +140,7 @@ class Bulk:
             if (index := outcome.get("_index")) != item.sent["_index"]:
                 self._renamed[index] += 1
             return []
-        failure = failed(item.given, answer)
+        failure = failure_of(item.given, answer)
         if failure.status in BUSY:
             return [(item, failure)]
         if failure.status == _CONFLICT and item.given.get("_id") is None:
@@ -192,7 +192,7 @@ def was_dropped(answer: Mapping[str, Any]) -> bool:
     return verb != "update" and outcome.get("result") == "noop"
 
 
-def failed(action: Action, answer: Mapping[str, Any]) -> BulkFailure:
+def failure_of(action: Action, answer: Mapping[str, Any]) -> BulkFailure:
     """Return the failure in an item of a bulk answer: ``{"index": {"status": …, "error": …}}``."""
     outcome = next(iter(answer.values()))
     status = outcome.get("status", 500)

@@ -223,7 +223,7 @@ def looks_like_server(address: str) -> bool:
     return bool(_SERVER_LIKE.match(address))
 
 
-def shown(address: str) -> str:
+def printable_address(address: str) -> str:
     """Return an address as messages may show it: without credentials, query and fragment."""
     scheme, separator, _ = address.partition("://")
     # Whatever is before the last @ may be a password.
@@ -233,8 +233,8 @@ def shown(address: str) -> str:
 
 
 def without_secrets(where: str) -> str:
-    """Return the address of a server as ``shown`` does, and a folder unchanged."""
-    return shown(where) if is_server(where) or looks_like_server(where) else where
+    """Return the address of a server as ``printable_address`` does, and a folder unchanged."""
+    return printable_address(where) if is_server(where) or looks_like_server(where) else where
 
 
 def _check_url(url: str) -> None:
@@ -245,7 +245,9 @@ def _check_url(url: str) -> None:
         raise _not_an_address(url)
     if not parts.path.isascii():
         meant = urlunsplit(parts._replace(path=quote(parts.path, safe="/%")))
-        raise ConfigError(f"{shown(url)!r}: a path must be percent-encoded, as in {shown(meant)}")
+        raise ConfigError(
+            f"{printable_address(url)!r}: a path must be percent-encoded, as in {printable_address(meant)}"
+        )
 
 
 def _split(url: str) -> SplitResult:
@@ -263,12 +265,12 @@ def _split(url: str) -> SplitResult:
 def _not_an_address(url: str) -> ConfigError:
     if meant := each_with_scheme(url):
         return ConfigError(
-            f"{shown(url)!r} is not the address of a server; write several each with its scheme: "
-            f"{shown(meant)}"
+            f"{printable_address(url)!r} is not the address of a server; write several each with its scheme: "
+            f"{printable_address(meant)}"
         )
     return ConfigError(
-        f"{shown(url)!r} is not the address of a server; expected http(s)://host:port (in a password before "
-        "it, characters such as / # @ must be percent-encoded)"
+        f"{printable_address(url)!r} is not the address of a server; expected http(s)://host:port (in a "
+        "password before it, characters such as / # @ must be percent-encoded)"
     )
 
 
@@ -396,17 +398,17 @@ class WrappedClient:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         found = getattr(self._wrapped, name)
         if callable(found) and not inspect.isclass(found):
-            return self._blocking(found)
+            return self._as_blocking(found)
         return self._wrap(found)
 
-    def _blocking(self, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _as_blocking(self, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
             # Imported here, because opening another engine should not take the time.
             import asyncio
 
             made = method(*args, **kwargs)
             if inspect.isawaitable(made):
-                return asyncio.run_coroutine_threadsafe(_awaited(made), self._loop).result()
+                return asyncio.run_coroutine_threadsafe(_await_result(made), self._loop).result()
             return self._wrap(made)
 
         return call
@@ -416,5 +418,5 @@ class WrappedClient:
         return WrappedClient(found, self._loop, self.product) if is_part else found
 
 
-async def _awaited(given: Any) -> Any:  # noqa: ANN401
+async def _await_result(given: Any) -> Any:  # noqa: ANN401
     return await given

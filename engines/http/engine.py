@@ -94,13 +94,13 @@ def retry_when_busy(method: Callable[Concatenate[S, P], T]) -> Callable[Concaten
     """
 
     @wraps(method)
-    def retried(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def call_with_retry(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
         def once() -> T:
             return method(self, *args, **kwargs)
 
         return retry_unavailable(once, self.backoff, until=self.client_errors.may_have_run)
 
-    return retried
+    return call_with_retry
 
 
 class HttpEngine(HttpRequests):

@@ -186,7 +186,7 @@ def refusal(status: int, body: object, who: str) -> EngineError:
     if isinstance(body, Mapping) and "error" not in body and "_shards" in body:
         return NotRefreshed(unrefreshed_shards(body["_shards"], who))
     text = reason(body)
-    meaning, remedy = _copied(text) or _meaning(status, error_type(body), text)
+    meaning, remedy = _text_mapping_meaning(text) or _meaning(status, error_type(body), text)
     return meaning(f"{who}: {text or 'refused without a word'} ({status}). {remedy}")
 
 
@@ -328,7 +328,7 @@ def _meaning(status: int, kind: str, text: str) -> _Meaning:
     return _BY_TYPE.get(kind) or _BY_STATUS.get(status, fallback)
 
 
-def _copied(text: str) -> _Meaning | None:
+def _text_mapping_meaning(text: str) -> _Meaning | None:
     """Return the meaning of an error about fingerprints that are mapped as text; None for another error."""
     found = _COPIED.search(text)
     if found is None:

@@ -9,7 +9,7 @@ from shinglefold.documents import json_type
 from shinglefold.engines.http.connection import product_of_client
 from shinglefold.errors import ConfigError, InputError, ShinglefoldError
 from shinglefold.gateway.bulks.items import BulkItem
-from shinglefold.gateway.dialects import encoded
+from shinglefold.gateway.dialects import encode_body
 from shinglefold.gateway.interceptor import Interceptor
 from shinglefold.gateway.rest import RestRequest, Steps, read_value, warn, warn_stale
 from shinglefold.ingest.pipeline.steps import METADATA
@@ -57,7 +57,7 @@ def signed(client: Any, actions: Any, index: str | None = None) -> Any:  # noqa:
 
     def steps(interceptor: Interceptor, block: Sequence[Any]) -> Steps[list[Any]]:
         try:
-            expanded = [_expanded(one, expand_action, dumps) for one in block]
+            expanded = [_expand(one, expand_action, dumps) for one in block]
             return (yield from _sign(interceptor, expanded, index, door.headers(client)))
         except ShinglefoldError as error:
             if len(block) < 2:
@@ -69,17 +69,17 @@ def signed(client: Any, actions: Any, index: str | None = None) -> Any:  # noqa:
                 break
         return made
 
-    made: Any = (_awaited if door.awaited else _blocking)(door, client, actions, steps)
+    made: Any = (_sign_blocks_async if door.awaited else _sign_blocks)(door, client, actions, steps)
     return made
 
 
-def _blocking(door: Any, client: Any, actions: Iterable[Any], steps: Callable[..., Any]) -> Iterator[Any]:  # noqa: ANN401
+def _sign_blocks(door: Any, client: Any, actions: Iterable[Any], steps: Callable[..., Any]) -> Iterator[Any]:  # noqa: ANN401
     waiting = iter(actions)
     while block := list(islice(waiting, _BLOCK)):
         yield from map(_or_raise, door.drive(client, steps(door.interceptor, block)))
 
 
-async def _awaited(
+async def _sign_blocks_async(
     door: Any,  # noqa: ANN401
     client: Any,  # noqa: ANN401
     actions: Iterable[Any] | AsyncIterable[Any],
@@ -112,7 +112,7 @@ async def _blocks(actions: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[
     yield block
 
 
-def _expanded(action: Any, expand: Callable[..., Any], dumps: Callable[..., Any]) -> tuple[Any, Any, Any]:  # noqa: ANN401
+def _expand(action: Any, expand: Callable[..., Any], dumps: Callable[..., Any]) -> tuple[Any, Any, Any]:  # noqa: ANN401
     """Return an action as it was given, its line, and the bytes of what goes with it.
 
     Clients also write values that JSON lacks, such as dates.
@@ -127,7 +127,7 @@ def _expanded(action: Any, expand: Callable[..., Any], dumps: Callable[..., Any]
             f"an action must be an object or a text, as helpers.bulk takes it, not {json_type(action)}"
         ) from error
     try:
-        return action, line, None if source is None else encoded(dumps(source))
+        return action, line, None if source is None else encode_body(dumps(source))
     except Exception as error:
         id_ = action.get("_id") if isinstance(action, Mapping) else None
         path, value = _unwritable(source, dumps)

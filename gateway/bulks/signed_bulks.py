@@ -7,7 +7,7 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.gateway.bulks.items import BulkItem, BulkSegment, read_items
-from shinglefold.gateway.gates import Admit, admit, admitted, refresh, unkept
+from shinglefold.gateway.gates import Admit, admit, refresh, unkept, with_id
 from shinglefold.gateway.indices import KnownIndices
 from shinglefold.gateway.rest import (
     Operation,
@@ -38,7 +38,7 @@ from shinglefold.gateway.updates import (
     sign_if_switched,
     with_version,
 )
-from shinglefold.gateway.writes import DROPPED, check_pipeline, inserted, source_of, warn_unread
+from shinglefold.gateway.writes import DROPPED, check_pipeline, process_upserts, source_of, warn_unread
 from shinglefold.ingest.pipeline.pipeline import Outcome
 
 _CONFLICT, _DONE = 409, 200
@@ -79,7 +79,7 @@ class SignedBulks:
         return (yield from self._send_segments(replace(request, parameters=whole), items))
 
     def _find_indices(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
-        for group in _grouped(items, lambda item: item.name):
+        for group in _group_by_key(items, lambda item: item.name):
             name = group[0].name
             index = yield from self._indices.target(name, request.headers)
             if index is not None:
@@ -89,7 +89,7 @@ class SignedBulks:
 
     def _find_indices_again(self, items: Sequence[BulkItem], request: RestRequest) -> Steps[None]:
         """Find the indices of updates that met a conflict, as their aliases may write to others now."""
-        for group in _grouped(items, lambda item: item.name):
+        for group in _group_by_key(items, lambda item: item.name):
             index = yield from self._indices.target_again(group[0].signer, request.headers)
             for item in group:
                 assert item.update is not None
@@ -165,7 +165,7 @@ class SignedBulks:
     def _sign(self, items: Sequence[BulkItem], parameters: Mapping[str, Any]) -> Steps[None]:
         yield Work(partial(_prepare, items))
         stored = [item for item in items if item.index is not None and item.verb in ("index", "create")]
-        for group in _grouped(stored, lambda item: id(item.index)):
+        for group in _group_by_key(stored, lambda item: id(item.index)):
             index = group[0].signer
             read = [(item, document) for item in group if (document := _source(item)) is not None]
             # The engine refuses these, and a gate would not.
@@ -182,7 +182,7 @@ class SignedBulks:
                     item.refuse(why)
                 else:
                     create = item.verb == "create" or item.metadata.get("op_type") == "create"
-                    item.admitted = admitted(index, outcome, item.id, item.route, create=create)
+                    item.admitted = with_id(index, outcome, item.id, item.route, create=create)
 
     def _send(self, request: RestRequest, items: Sequence[BulkItem], *, begun: bool) -> Steps[RestResponse]:
         """Send actions, those that met a conflict again; return the response to the first request.
@@ -203,7 +203,7 @@ class SignedBulks:
                     raise
                 # An error would make clients send the whole bulk again, and store its documents twice.
                 for item in waiting:
-                    item.answer = {item.verb: _broken(item, error)}
+                    item.answer = {item.verb: _failed_item(item, error)}
                 return first or nothing
             first = first or answer
             if answer.failed:
@@ -217,7 +217,7 @@ class SignedBulks:
 
     def _sign_again(self, request: RestRequest, items: Sequence[BulkItem]) -> Steps[None]:
         """Renew the fingerprints of documents that scripts have updated."""
-        for group in _grouped(items, lambda item: id(item.index)):
+        for group in _group_by_key(items, lambda item: id(item.index)):
             # Several scripts may update one document.
             last = {(str(item.id), item.route): item for item in group}
             renewed = yield from sign_again(self._indices, group[0].signer, list(last), request)
@@ -236,7 +236,7 @@ class SignedBulks:
         except Exception as error:
             if not begun:
                 raise
-            found = [_broken(item, error) for item in waiting]
+            found = [_failed_item(item, error) for item in waiting]
         for item, answer in zip(waiting, found, strict=True):
             item.answer = {item.verb: answer}
         return RestResponse(200, {"took": 0, "items": []})
@@ -260,7 +260,7 @@ class SignedBulks:
 
     def _merge(self, items: Sequence[BulkItem], headers: Mapping[str, str]) -> Steps[None]:
         """Read the documents to update, and sign the merged ones."""
-        for group in _grouped(items, lambda item: item.name):
+        for group in _group_by_key(items, lambda item: item.name):
             documents = [(str(item.id), item.route) for item in group]
             index, found = yield from read_documents(self._indices, group[0].signer, documents, headers)
             for item in group:
@@ -276,7 +276,7 @@ class SignedBulks:
                 item.lines = [item.lines[0], write_value(item.update.body)]
                 item.update, item.stale = None, found
                 continue
-            document = item.update.inserted() if found is None else item.update.merged(found)
+            document = item.update.upsert_document() if found is None else item.update.merge_into(found)
             item.missing = document is None
             if document is not None:
                 chosen.append((item, found, document))
@@ -285,7 +285,7 @@ class SignedBulks:
         index = chosen[0][0].signer
         new = [(item.id, document) for item, found, document in chosen if found is None]
         old = [(item.id, document) for item, found, document in chosen if found is not None]
-        made = iter((yield Work(partial(inserted, index, new))) if new else ())
+        made = iter((yield Work(partial(process_upserts, index, new))) if new else ())
         merged = iter((yield Work(partial(index.sign, old))) if old else ())
         for item, found, _ in chosen:
             outcome = next(made if found is None else merged)
@@ -299,7 +299,7 @@ class SignedBulks:
                 continue
             if "if_seq_no" not in metadata:
                 metadata |= {"if_seq_no": found.guard.seq_no, "if_primary_term": found.guard.primary_term}
-            item.send("update", metadata, write_value(item.update.signed(found, outcome)))
+            item.send("update", metadata, write_value(item.update.signed_body(found, outcome)))
 
 
 def _prepare(items: Sequence[BulkItem]) -> None:
@@ -326,7 +326,7 @@ def _prepare(items: Sequence[BulkItem]) -> None:
             item.lines = [item.lines[0], write_value(update.body)]
 
 
-def _grouped(items: Sequence[BulkItem], key: Callable[[BulkItem], object]) -> list[list[BulkItem]]:
+def _group_by_key(items: Sequence[BulkItem], key: Callable[[BulkItem], object]) -> list[list[BulkItem]]:
     """Return the items of each key, in the order of their first ones."""
     groups: dict[object, list[BulkItem]] = {}
     for item in items:
@@ -349,7 +349,7 @@ def _source(item: BulkItem) -> Any:  # noqa: ANN401 - JSON
     return found if isinstance(found, Mapping) else None
 
 
-def _broken(item: BulkItem, error: Exception) -> JSON:
+def _failed_item(item: BulkItem, error: Exception) -> JSON:
     """Return the answer to an action that may or may not have been done."""
     cause = {"type": type(error).__name__, "reason": str(error)}
     return {"_index": item.name, "_id": item.id, "status": status_of(error), "error": cause}

@@ -61,7 +61,7 @@ class Admin:
         wanted = _METHODS.get(path)
         if wanted is None:
             return refusal(404, "the gateway has /_shinglefold/health, /metrics and /sign")
-        if path != "/health" and (reason := self._refused(request.headers)):
+        if path != "/health" and (reason := self._refusal_reason(request.headers)):
             return refusal(403, f"{PREFIX}{path} {reason}")
         if method not in wanted:
             answer = refusal(405, f"use {wanted[0]}")
@@ -72,7 +72,7 @@ class Admin:
             return Answer(200, self.parts.metrics.text(), [(b"content-type", CONTENT_TYPE)])
         return await self._sign(request, receive)
 
-    def _refused(self, headers: Headers) -> str:
+    def _refusal_reason(self, headers: Headers) -> str:
         """Return why a request is refused; "" if it is allowed."""
         asked = header(headers, b"host")
         if self.is_open and not self.token.is_needed and not is_loopback(host_name(asked)):
@@ -117,7 +117,7 @@ class Admin:
             {
                 "field": field,
                 "scheme": index.recipe.scheme.id,
-                "documents": [_signed(outcome, field) for outcome in outcomes],
+                "documents": [_fingerprint_answer(outcome, field) for outcome in outcomes],
             },
         )
 
@@ -147,10 +147,10 @@ class Admin:
         """Return the caller, without the gateway's own token."""
         own = dict(caller_headers(headers))
         own.pop("content-type", None)
-        return HttpCaller(self.token.removed(own))
+        return HttpCaller(self.token.remove_from(own))
 
 
-def _signed(outcome: Outcome | str, field: str) -> Mapping[str, Any]:
+def _fingerprint_answer(outcome: Outcome | str, field: str) -> Mapping[str, Any]:
     """Return the answer for a document: its fingerprint, or why it has none."""
     if isinstance(outcome, str):
         return {"error": {"type": "illegal_argument_exception", "reason": outcome}}

@@ -13,7 +13,7 @@ from shinglefold.engines import Connection
 from shinglefold.gateway.access import AccessToken, check_pages_access
 from shinglefold.gateway.http.admin import PREFIX, Admin
 from shinglefold.gateway.http.caller_engine import load_clients
-from shinglefold.gateway.http.interception import SEARCHES, GatewayParts, Interception, intercepted
+from shinglefold.gateway.http.interception import SEARCHES, GatewayParts, Interception, request_of_message
 from shinglefold.gateway.http.messages import (
     FOLD,
     Answer,
@@ -25,11 +25,11 @@ from shinglefold.gateway.http.messages import (
     Receive,
     Sender,
     caller_headers,
+    decompress,
     encode,
-    forwarded,
+    end_to_end_headers,
     has_body,
     header,
-    inflated,
     read_body,
     refusal,
     send_answer,
@@ -187,7 +187,7 @@ class GatewayApp:
             if header(request.headers, b"content-encoding"):
                 loop = asyncio.get_running_loop()
                 body = await loop.run_in_executor(
-                    self.parts.searching, inflated, sent, request.headers, self.most_bytes
+                    self.parts.searching, decompress, sent, request.headers, self.most_bytes
                 )
         except BodyTooLarge:
             reason = f"the body has more than {self.most_bytes} bytes: send less at once"
@@ -203,7 +203,7 @@ class GatewayApp:
         caller = HttpCaller(caller_headers(request.headers))
         if operation.name not in SEARCHES and not takes_json(request.headers, {}):
             caller.headers = {**caller.headers, "accept": "application/json"}
-        given = intercepted(operation, request, caller, body)
+        given = request_of_message(operation, request, caller, body)
         made = await self.interception.answer(given)
         if made is not None:
             await self._give(made, request, send)
@@ -228,13 +228,13 @@ class GatewayApp:
         warnings: Sequence[str] = (),
     ) -> None:
         """Send a request upstream and stream its answer back."""
-        headers = [pair for pair in forwarded(request.headers) if pair[0] != FOLD]
+        headers = [pair for pair in end_to_end_headers(request.headers) if pair[0] != FOLD]
         if isinstance(body, bytes):
             headers = [pair for pair in headers if pair[0] != b"content-length"]
         try:
             response = await self.parts.upstream.open(request.method, request.target, headers, body)
         except UpstreamFailure as failure:
-            self.parts.metrics.failed("upstream")
+            self.parts.metrics.count_failure("upstream")
             await self._give(refusal(failure.status, str(failure)), request, send)
             return
         async with response:
@@ -243,7 +243,7 @@ class GatewayApp:
     async def _send_on(
         self, response: UpstreamResponse, method: str, send: Sender, warnings: Sequence[str]
     ) -> None:
-        headers = forwarded(response.headers)
+        headers = end_to_end_headers(response.headers)
         if response.status in _NO_BODY:
             headers = [pair for pair in headers if pair[0].lower() != b"content-length"]
         # A refused write stores nothing, so there is nothing to warn of.
@@ -260,7 +260,7 @@ class GatewayApp:
                 return
             except OSError as error:
                 # The server closes the connection, so no client takes the answer for a complete one.
-                self.parts.metrics.failed("cut off")
+                self.parts.metrics.count_failure("cut off")
                 _log.warning("upstream ended an answer too early: %s", type(error).__name__)
                 return
         await send({"type": "http.response.body", "body": b""})

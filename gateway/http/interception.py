@@ -85,7 +85,7 @@ class Intercepted:
 
 
 @dataclass(frozen=True, slots=True)
-class _Behind:
+class _EngineAccess:
     """The engine behind the gateway, and two interceptors: one folds all searches, one only on request."""
 
     product: Product
@@ -120,13 +120,13 @@ class Interception:
         self._upstream, self._options, self._settings = parts.upstream, parts.options, parts.settings
         self._metrics, self._signers, self._searching = parts.metrics, parts.signers, parts.searching
         self._always = always
-        self._behind: _Behind | None = None
+        self._access: _EngineAccess | None = None
         self._gates = OpenGates()
 
     @property
     def product(self) -> str:
         """The product behind the gateway; "" until it is known."""
-        return self._behind.product.name if self._behind else self._upstream.connection.product
+        return self._access.product.name if self._access else self._upstream.connection.product
 
     async def answer(self, given: Intercepted) -> Answer | None:
         """Return the answer to a request; None if it is to be forwarded unchanged."""
@@ -144,7 +144,7 @@ class Interception:
         """Return the refusal for an error, or the engine's own page where only folding failed."""
         operation = given.operation.name
         if isinstance(error, UpstreamFailure):
-            return self._failed(operation, "upstream", refusal(error.status, str(error)))
+            return self._count_failure(operation, "upstream", refusal(error.status, str(error)))
         refused, reason = None, str(error)
         if isinstance(error, ShinglefoldError):
             refused = _engines_own(error, given.caller)
@@ -154,8 +154,8 @@ class Interception:
             _log.error("a fault in the gateway", exc_info=error, extra={"fields": {"operation": operation}})
             reason = f"a fault in the gateway ({type(error).__name__}), which its log shows"
         if refused is None and operation in SEARCHES:
-            return await self._unfolded(given, reason)
-        return self._failed(operation, type(error).__name__, refused or refusal(500, reason))
+            return await self._answer_unfolded(given, reason)
+        return self._count_failure(operation, type(error).__name__, refused or refusal(500, reason))
 
     async def signed_index(self, name: str, caller: HttpCaller) -> SignedIndex | Answer:
         """Return the signer of an index, or the answer that refuses; raise if it has no recipe."""
@@ -163,10 +163,10 @@ class Interception:
         given = Intercepted(Operation("sign", name), request, "", caller)
         token = CALLER.set(caller)
         try:
-            behind = await self._find_behind(caller)
-            if isinstance(behind, RestResponse):
-                return self._complete(behind, given)
-            steps = behind.asked.indices.target(name, caller.headers)
+            access = await self._find_access(caller)
+            if isinstance(access, RestResponse):
+                return self._complete(access, given)
+            steps = access.asked.indices.target(name, caller.headers)
             found: SignedIndex | None = await self._run(steps, given)
         except UpstreamFailure as failure:
             return refusal(failure.status, str(failure))
@@ -185,42 +185,42 @@ class Interception:
     async def blocking_engine(self, caller: HttpCaller) -> Engine:
         """Return the engine for threads; it sends as the caller in whose context it is used."""
         try:
-            behind = await self._find_behind(caller)
+            access = await self._find_access(caller)
         except UpstreamFailure as failure:
             raise EngineUnavailable(f"{failure}.") from failure
-        if isinstance(behind, RestResponse):
-            raise AuthenticationFailed(f"the engine answers {behind.status}: give its user and password")
-        made: Engine = behind.engine.blocking(asyncio.get_running_loop())
+        if isinstance(access, RestResponse):
+            raise AuthenticationFailed(f"the engine answers {access.status}: give its user and password")
+        made: Engine = access.engine.blocking(asyncio.get_running_loop())
         return made
 
     async def _respond(self, given: Intercepted) -> RestResponse | None:
-        behind = await self._find_behind(given.caller)
-        if isinstance(behind, RestResponse):
-            return behind
+        access = await self._find_access(given.caller)
+        if isinstance(access, RestResponse):
+            return access
         request, always = given.request, self._always
         if given.operation.name in SEARCHES:
             always = self._always if given.fold is None else given.fold
             if given.fold is False:
                 request = with_folding(given.operation.name, request, fold=False)
-        interceptor = behind.always if always else behind.asked
+        interceptor = access.always if always else access.asked
         response: RestResponse | None = await self._run(interceptor.steps(request), given)
         return response
 
-    async def _find_behind(self, caller: HttpCaller) -> "_Behind | RestResponse":
-        if self._behind is not None:
-            return self._behind
+    async def _find_access(self, caller: HttpCaller) -> "_EngineAccess | RestResponse":
+        if self._access is not None:
+            return self._access
         found = await detect_product(self._upstream, caller)
         if isinstance(found, RestResponse):
             return found
         caller.replies.clear()
-        if self._behind is None:
+        if self._access is None:
             engine = CallerEngine(self._upstream, found.name)
             always, asked = (
                 Interceptor(engine.awaited, AsyncFoldedSearch, self._options, self._settings, always=always)
                 for always in (True, False)
             )
-            self._behind = _Behind(found, engine, always, asked)
-        return self._behind
+            self._access = _EngineAccess(found, engine, always, asked)
+        return self._access
 
     async def _run(self, steps: Steps[Any], given: Intercepted) -> Any:  # noqa: ANN401 - of the steps
         """Run steps to their end and return the response."""
@@ -256,7 +256,7 @@ class Interception:
             inline = small and sum(len(one.content) for one in replies[before:]) <= _SMALL_ANSWER
 
     async def _perform(self, request: Any, given: Intercepted) -> Any:  # noqa: ANN401 - what steps yield
-        assert self._behind is not None
+        assert self._access is not None
         if isinstance(request, Tiebreaker):
             return await self._tiebreaker(given.caller)
         if isinstance(request, Work):
@@ -264,7 +264,7 @@ class Interception:
                 return await self._signers.run(request.function)
         with self._metrics.stage("engine"):
             if isinstance(request, Call):
-                return await request.on(self._behind.engine.awaited)
+                return await request.on(self._access.engine.awaited)
             if isinstance(request, Admit):
                 return await self._admit(request, given.caller)
             assert isinstance(request, Send)
@@ -272,21 +272,21 @@ class Interception:
 
     async def _tiebreaker(self, caller: HttpCaller) -> str | None:
         """Return the sort key that breaks ties; ask again if the caller before could not read the version."""
-        assert self._behind is not None
-        if not self._behind.product.is_exact:
+        assert self._access is not None
+        if not self._access.product.is_exact:
             found = await detect_product(self._upstream, caller)
             caller.replies.clear()
             if isinstance(found, Product) and found.is_exact:
-                self._behind = replace(self._behind, product=found)
-        return self._behind.product.tiebreaker
+                self._access = replace(self._access, product=found)
+        return self._access.product.tiebreaker
 
     async def _admit(self, request: Admit, caller: HttpCaller) -> Any:  # noqa: ANN401 - verdicts
-        assert self._behind is not None
+        assert self._access is not None
         # Later requests of a gate have the credentials of its first caller, and answer no request.
         of_gate = HttpCaller(caller.headers, deque(maxlen=_ANSWERS_OF_GATE))
         token = CALLER.set(of_gate)
         try:
-            twin = self._behind.engine.blocking(asyncio.get_running_loop())
+            twin = self._access.engine.blocking(asyncio.get_running_loop())
             return await _in_thread(self._signers.threads, partial(self._gates.admit, twin, request))
         finally:
             CALLER.reset(token)
@@ -296,7 +296,7 @@ class Interception:
         target = target_of(request)
         if request.path == given.request.path and request.parameters == given.request.parameters:
             target = f"{request.path}?{given.query}" if given.query else request.path
-        body = _encoded(request.body)
+        body = _encode_body(request.body)
         reply = await self._upstream.ask(request.method, target, given.caller, request.headers, body)
         return RestResponse(reply.status, reply.value, reply)
 
@@ -322,24 +322,24 @@ class Interception:
             return replace(answer, outcome="folded")
         return answer
 
-    async def _unfolded(self, given: Intercepted, reason: str) -> Answer:
+    async def _answer_unfolded(self, given: Intercepted, reason: str) -> Answer:
         """Return the engine's own answer to a search that the gateway could not fold."""
         operation = given.operation.name
         plain = with_folding(operation, given.request, fold=None)
         try:
             response = await self._send(plain, given)
         except UpstreamFailure as failure:
-            return self._failed(operation, "upstream", refusal(failure.status, f"{failure}"))
+            return self._count_failure(operation, "upstream", refusal(failure.status, f"{failure}"))
         self._metrics.count(operation, "unfolded")
-        self._metrics.failed("unfolded")
+        self._metrics.count_failure("unfolded")
         body = response.native.content
         if not response.failed:
             body = mark_unfolded(operation, given.request, response.body, reason)
         outcome = f"unfolded; reason={header_text(reason)}"
         return Answer(response.status, body, _whole(response.native), given.caller.warnings, outcome)
 
-    def _failed(self, operation: str, kind: str, answer: Answer) -> Answer:
-        self._metrics.failed(kind)
+    def _count_failure(self, operation: str, kind: str, answer: Answer) -> Answer:
+        self._metrics.count_failure(kind)
         _log.warning(
             "a request was refused",
             extra={"fields": {"operation": operation, "kind": kind, "status": answer.status}},
@@ -353,7 +353,7 @@ _REPLACED = frozenset(
 )
 
 
-def intercepted(
+def request_of_message(
     operation: Operation, request: GatewayRequest, caller: HttpCaller, body: bytes
 ) -> Intercepted:
     """Return a request in the form that the interceptor reads."""
@@ -386,7 +386,7 @@ async def _in_thread(executor: Executor, function: Callable[[], Any]) -> Any:  #
         raise
 
 
-def _encoded(body: Any) -> bytes | None:  # noqa: ANN401 - JSON, or bytes of it
+def _encode_body(body: Any) -> bytes | None:  # noqa: ANN401 - JSON, or bytes of it
     return body if body is None or isinstance(body, bytes) else write_value(body)
 
 

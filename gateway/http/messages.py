@@ -129,7 +129,7 @@ def header(headers: Headers, name: bytes) -> str:
     return b", ".join(found).decode("latin-1")
 
 
-def forwarded(headers: Headers) -> list[tuple[bytes, bytes]]:
+def end_to_end_headers(headers: Headers) -> list[tuple[bytes, bytes]]:
     """Return the headers of a message without those of a single connection."""
     kept, named = [], set[bytes]()
     for name, value in headers:
@@ -153,7 +153,7 @@ def text(value: bytes) -> str:
 def caller_headers(headers: Headers) -> dict[str, str]:
     """Return the headers of a caller to send with each request made for it."""
     kept: dict[str, str] = {}
-    for name, value in forwarded(headers):
+    for name, value in end_to_end_headers(headers):
         if name not in _OF_BYTES:
             key = name.decode("latin-1")
             kept[key] = f"{kept[key]}, {text(value)}" if key in kept else text(value)
@@ -209,7 +209,7 @@ async def read_body(receive: Receive, headers: Headers, most: int) -> bytes:
     return b"".join(parts)
 
 
-def inflated(body: bytes, headers: Headers, most: int) -> bytes | None:
+def decompress(body: bytes, headers: Headers, most: int) -> bytes | None:
     """Return a body without its compression; None if it is one that the gateway does not read.
 
     Raises ``BodyTooLarge`` beyond ``most`` bytes, and ``MalformedBody``.

@@ -61,7 +61,7 @@ class Metrics:
         self._outcome(operation, outcome).inc()
         self._folded_hits.inc(folded)
 
-    def failed(self, kind: str) -> None:
+    def count_failure(self, kind: str) -> None:
         """Count a failure."""
         self._failures.labels(kind).inc()
 

@@ -65,7 +65,7 @@ class GatewayPages:
         own = caller_headers(request.headers)
         kept = {
             name: value
-            for name, value in self._token.removed(own).items()
+            for name, value in self._token.remove_from(own).items()
             if name not in _OF_BROWSER and not name.startswith("sec-")
         }
         caller = HttpCaller(kept, deque(maxlen=_ANSWERS))

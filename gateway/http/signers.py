@@ -76,7 +76,7 @@ class Signers:
                 "or send less at once"
             ) from error
         documents = [document for _, document in job[1]]
-        return list(map(_restored, made, documents))
+        return list(map(_restore_document, made, documents))
 
     def close(self) -> None:
         """End the threads and the processes."""
@@ -112,7 +112,7 @@ def _sign(index: bytes, documents: _Documents) -> list[Outcome | str]:
     ]
 
 
-def _restored(outcome: Outcome | str, document: Any) -> Outcome | str:  # noqa: ANN401 - JSON
+def _restore_document(outcome: Outcome | str, document: Any) -> Outcome | str:  # noqa: ANN401 - JSON
     return outcome if isinstance(outcome, str) else restore_texts(outcome, document)
 
 

@@ -163,7 +163,7 @@ class _Site:
             shared = self._find(_index_of(request))
             return {"index": shared.index.name, **page.make(shared, given)}
 
-        return self._made(request, page.name, make)
+        return self._respond(request, page.name, make)
 
     def list_indices(self, request: Request) -> Response:
         """Answer a request for the list of indices, or redirect to the pages of the index that it names."""
@@ -181,11 +181,11 @@ class _Site:
                 "setup": setup,
             }
 
-        return self._made(request, "indices", make)
+        return self._respond(request, "indices", make)
 
-    def _made(self, request: Request, page: str, make: Callable[[], dict[str, Any]]) -> Response:
+    def _respond(self, request: Request, page: str, make: Callable[[], dict[str, Any]]) -> Response:
         try:
-            return self._written(request, page, make())
+            return self._render(request, page, make())
         except ShinglefoldError as error:
             status = next(status for kind, status in _STATUS if isinstance(error, kind))
             return self._error(request, page, status, type(error).__name__, str(error))
@@ -214,9 +214,9 @@ class _Site:
     def _error(self, request: Request, page: str, status: int, kind: str, message: str) -> Response:
         error = {"type": kind, "message": self._complete(message)}
         made = {"index": _index_of(request) or self._name, "error": error}
-        return self._written(request, page, made, status)
+        return self._render(request, page, made, status)
 
-    def _written(self, request: Request, page: str, made: Mapping[str, Any], status: int = 200) -> Response:
+    def _render(self, request: Request, page: str, made: Mapping[str, Any], status: int = 200) -> Response:
         """Return what a page shows as JSON or HTML, as the request asks for it."""
         headers = {"vary": "accept, accept-language"}
         if _wants_json(request):

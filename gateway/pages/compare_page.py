@@ -75,7 +75,7 @@ def _of_documents(index: FoldedIndex, names: Sequence[tuple[str, str]]) -> dict[
             similarity=text["similarity"],
             length_ratio=facts["length_ratio"],
         ),
-        **_marked(found.texts, found.tokens, sides, found.passages),
+        **_mark_sides(found.texts, found.tokens, sides, found.passages),
     }
 
 
@@ -102,7 +102,7 @@ def _of_texts(index: FoldedIndex, texts: tuple[str, str]) -> dict[str, Any]:
             similarity=None if found.similarity is None else round(found.similarity, 4),
             length_ratio=round(found.length_ratio, 4),
         ),
-        **_marked(texts, tokens, sides, passages),
+        **_mark_sides(texts, tokens, sides, passages),
     }
 
 
@@ -118,7 +118,7 @@ def _figures(index: FoldedIndex, **figures: Any) -> dict[str, Any]:  # noqa: ANN
     }
 
 
-def _marked(
+def _mark_sides(
     texts: tuple[str, str],
     tokens: tuple[PlacedTokens, PlacedTokens],
     sides: Sequence[Mapping[str, Any]],

@@ -34,7 +34,7 @@ def document_json(hit: Mapping[str, Any], recipe: Recipe, name: str) -> dict[str
     source = hit.get("_source") or {}
     address = str(first_value(hit, _ADDRESSES) or "")
     names = ReportFields()
-    title = shortened(title_of(hit, names.title).strip(), _TITLE)
+    title = shorten(title_of(hit, names.title).strip(), _TITLE)
     field, fixed = language_options(recipe.pipeline, recipe.field)
     language = fixed or stored_value(source, field)
     return {
@@ -53,7 +53,7 @@ def _beginning(hit: Mapping[str, Any], fields: Sequence[str]) -> str:
     source = hit.get("_source") or {}
     texts = (text.strip() for field in fields for _, text in stored_texts(source, field))
     found = next(filter(None, texts), "") or "".join(piece.text for piece in snippet(hit, fields))
-    return shortened(found, _BEGINNING)
+    return shorten(found, _BEGINNING)
 
 
 def snippet(hit: Mapping[str, Any], fields: Sequence[str]) -> list[Piece]:
@@ -64,7 +64,7 @@ def snippet(hit: Mapping[str, Any], fields: Sequence[str]) -> list[Piece]:
         if field != "title" and found.get(field) and source.get("format") != "html":
             return list(_found_pieces(str(found[field][0])))
     texts = (text.strip() for field in fields if field != "title" for _, text in stored_texts(source, field))
-    return [Piece(shortened(next(filter(None, texts), ""), _BEGINNING), False)]
+    return [Piece(shorten(next(filter(None, texts), ""), _BEGINNING), False)]
 
 
 def _found_pieces(fragment: str) -> Iterator[Piece]:
@@ -83,7 +83,7 @@ def passage_pieces(side: Mapping[str, Any]) -> list[Piece]:
     pieces: list[Piece] = []
     for mark in side["differing"]:
         start, end = mark["start"] - begin, mark["end"] - begin
-        pieces += [Piece(without_middle(text[at:start]), False), Piece(shortened(text[start:end]), True)]
+        pieces += [Piece(without_middle(text[at:start]), False), Piece(shorten(text[start:end]), True)]
         at = end
     pieces.append(Piece(without_middle(text[at:]), False))
     return list(_until(pieces, _PASSAGE))
@@ -109,6 +109,6 @@ def without_middle(text: str) -> str:
     return f"{text[:edge].rsplit(' ', 1)[0]} … {text[-edge:].split(' ', 1)[-1]}"
 
 
-def shortened(text: str, most: int = _STRETCH) -> str:
+def shorten(text: str, most: int = _STRETCH) -> str:
     """Return a text cut after a word where it is longer than ``most`` characters."""
     return text if len(text) <= most else f"{text[: most - 1].rsplit(' ', 1)[0]}…"

@@ -155,23 +155,23 @@ class Messages:
     def __call__(self, key: str, **values: object) -> str:
         """Return a message with values in it; numbers are written as the language writes them."""
         text = self._texts[key][self.language]
-        return text.format_map({name: self.written(value) for name, value in values.items()})
+        return text.format_map({name: self.format_value(value) for name, value in values.items()})
 
-    def written(self, value: object) -> str:
+    def format_value(self, value: object) -> str:
         """Return a value in the language's format: whole numbers by thousands, shares with two digits."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return str(value)
         if isinstance(value, int):
-            return self._localized(f"{value:,}")
+            return self._localize(f"{value:,}")
         size = abs(value)
         form = ",.0f" if size >= 10 else ".2f" if size >= 0.01 or not value else ".2g"
-        return self._localized(f"{value:{form}}")
+        return self._localize(f"{value:{form}}")
 
     def percent(self, share: float) -> str:
         """Return a share as a percentage."""
-        return self._localized(f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}")
+        return self._localize(f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}")
 
-    def _localized(self, number: str) -> str:
+    def _localize(self, number: str) -> str:
         if self.language not in ("ru", "uk"):
             return number
         return number.replace(",", "\N{NO-BREAK SPACE}").replace(".", ",").replace("%", "\N{NO-BREAK SPACE}%")

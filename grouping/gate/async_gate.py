@@ -14,7 +14,7 @@ from shinglefold.grouping.gate.gate import (
 )
 from shinglefold.grouping.gate.group_commit import LoopThread
 from shinglefold.grouping.gate.opening import AWAITED, BLOCKING, GateSetup, open_gate
-from shinglefold.grouping.gate.protocol.member import Verdict
+from shinglefold.grouping.gate.protocol.pending_document import Verdict
 from shinglefold.grouping.gate.server_store import sweep
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest import Pipeline
@@ -98,7 +98,7 @@ class AsyncGate(BaseGate):
         """Add the documents that the policy accepts; see ``Gate.add_all``."""
         if self._thread is not None:
             return await self._run(self._add_all, documents)
-        return await self._decide(await asyncio.to_thread(self._fingerprinted, documents))
+        return await self._decide(await asyncio.to_thread(self._add_fingerprints, documents))
 
     async def admit(self, documents: Sequence[Document]) -> list[Verdict]:
         """Decide about documents with fingerprints; see ``Gate.admit``."""
@@ -118,10 +118,10 @@ class AsyncGate(BaseGate):
     async def sweep(self) -> int:
         """Remove placeholders left by crashed writers, and return how many; see ``Gate.sweep``."""
 
-        def swept(by: Engine) -> int:
+        def sweep_with(by: Engine) -> int:
             return len(sweep(by, self.index, self.recipe.field).removed)
 
-        return await asyncio.to_thread(_run_blocking, self.engine, self._blocking, swept)
+        return await asyncio.to_thread(_run_blocking, self.engine, self._blocking, sweep_with)
 
     async def refresh(self) -> None:
         """Make accepted documents visible to searches."""

@@ -6,7 +6,7 @@ from itertools import islice
 
 from shinglefold.contracts.engine import JSON
 from shinglefold.grouping.gate.gate import BATCH, Gate, given_id
-from shinglefold.grouping.gate.protocol.member import Verdict
+from shinglefold.grouping.gate.protocol.pending_document import Verdict
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.batch import ReadBack
 from shinglefold.runtime.signals import Interrupts

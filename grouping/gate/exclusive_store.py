@@ -11,7 +11,7 @@ from typing import Any
 from shinglefold.contracts.engine import Guard, VersionedDocument, WriteResult
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.grouping.candidate_search import StoredDocuments
-from shinglefold.grouping.gate.protocol.member import (
+from shinglefold.grouping.gate.protocol.pending_document import (
     CONFLICT,
     DONE,
     GROUP,
@@ -21,8 +21,8 @@ from shinglefold.grouping.gate.protocol.member import (
     Delete,
     FindDocuments,
     FindGroups,
-    Member,
     Now,
+    PendingDocument,
     Put,
     ReadDocuments,
     Request,
@@ -154,22 +154,22 @@ class ExclusiveStore:
 
     def _search(self, request: FindDocuments) -> list[SearchHits]:
         """Return what a search finds, and documents that searches can't see yet."""
-        members = request.members
-        found = run(self.documents.search(members, request.deep), operator.call)
-        numbers = {number for member in members for number in member.numbers} if self.documents.groups else ()
-        taken = frozenset(self._uncommitted(tuple(numbers)))
+        items = request.documents
+        found = run(self.documents.search(items, request.deep), operator.call)
+        numbers = {number for item in items for number in item.numbers} if self.documents.groups else ()
+        taken = frozenset(self._pending_by_group(tuple(numbers)))
         return [
             replace(
                 hits,
                 ids=tuple(dict.fromkeys((*hits.ids, *uncommitted))),
-                taken=hits.taken | taken.intersection(member.numbers),
+                taken=hits.taken | taken.intersection(item.numbers),
             )
-            for member, hits, uncommitted in zip(members, found, self._candidates(members), strict=True)
+            for item, hits, uncommitted in zip(items, found, self._candidates(items), strict=True)
         ]
 
-    def _candidates(self, members: Sequence[Member]) -> list[list[str]]:
-        """Return the ids of documents that may match each member and that searches can't see yet."""
-        wanted = [self.documents.lookup.nominating_values([member.print]) for member in members]
+    def _candidates(self, items: Sequence[PendingDocument]) -> list[list[str]]:
+        """Return the ids of stored documents that may match each item and that searches can't see yet."""
+        wanted = [self.documents.lookup.nominating_values([item.print]) for item in items]
         found: dict[str, dict[Any, list[str]]] = {}
         for path in {path for by_path in wanted for path in by_path}:
             values = {value for by_path in wanted for value in by_path[path]}
@@ -185,7 +185,7 @@ class ExclusiveStore:
             for by_path in wanted
         ]
 
-    def _uncommitted(self, groups: Sequence[int]) -> dict[Any, list[str]]:
+    def _pending_by_group(self, groups: Sequence[int]) -> dict[Any, list[str]]:
         """Return ids that searches may not see yet, by group; some may be in another group by now."""
         path = f"{self.documents.gate_fields.field}.{GROUP}"
         found: dict[Any, list[str]] = self.engine.pending_by_value(self.index, path, groups)
@@ -193,7 +193,7 @@ class ExclusiveStore:
 
     def _in_groups(self, request: FindGroups) -> list[tuple[str, ...]]:
         found = run(self.documents.in_groups(request), operator.call)
-        new = self._uncommitted(request.groups)
+        new = self._pending_by_group(request.groups)
         return [
             tuple(dict.fromkeys((*new.get(group, ()), *ids)))[: request.limit]
             for group, ids in zip(request.groups, found, strict=True)
@@ -201,16 +201,16 @@ class ExclusiveStore:
 
     def _counts(self, request: CountGroups) -> list[int]:
         found = run(self.documents.counts(request), operator.call)
-        new = self._uncommitted(request.groups)
+        new = self._pending_by_group(request.groups)
         return [count + len(new.get(group, ())) for group, count in zip(request.groups, found, strict=True)]
 
     def _read(self, keys: Sequence[str]) -> list[VersionedDocument | None]:
         stored = [key for key in keys if key not in self._placeholders]
         sources = self.engine.get_all(self.index, [id_and_routing(key)[0] for key in stored])
         found = dict(zip(stored, sources, strict=True))
-        return [self._versioned(key, found.get(key)) for key in keys]
+        return [self._version_of(key, found.get(key)) for key in keys]
 
-    def _versioned(self, key: str, source: Mapping[str, Any] | None) -> VersionedDocument | None:
+    def _version_of(self, key: str, source: Mapping[str, Any] | None) -> VersionedDocument | None:
         version = self._versions.get(key, 0)
         if key in self._placeholders:
             version, source = self._placeholders[key]

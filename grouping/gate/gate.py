@@ -13,8 +13,8 @@ from shinglefold.errors import EngineError, InputError, Refused, ShinglefoldErro
 from shinglefold.grouping.gate.exclusive_store import ExclusiveStore
 from shinglefold.grouping.gate.group_commit import DecisionJob, GroupCommit, LoopThread, WaitingCaller
 from shinglefold.grouping.gate.opening import BLOCKING, EngineCalls, GateSetup, match_keys_of, open_gate
-from shinglefold.grouping.gate.protocol.member import (
-    Member,
+from shinglefold.grouping.gate.protocol.pending_document import (
+    PendingDocument,
     Verdict,
     document_key,
     id_and_routing,
@@ -84,7 +84,7 @@ class BaseGate:
             self._pipeline = Pipeline.from_json(self.recipe.pipeline, self.recipe.scheme, seal=self._seal)
         return self._pipeline
 
-    def _fingerprinted(self, documents: Sequence[Document]) -> list[Document | Verdict]:
+    def _add_fingerprints(self, documents: Sequence[Document]) -> list[Document | Verdict]:
         """Return documents with fingerprints and ids, or verdicts on those that the pipeline drops."""
         _check_documents(documents)
         field = self.recipe.field
@@ -100,7 +100,7 @@ class BaseGate:
             for outcome in self.pipeline.run_block(valid[begin : begin + BATCH])
         )
         return [
-            _processed(document, None if reason else next(outcomes), reason)
+            _document_or_verdict(document, None if reason else next(outcomes), reason)
             for document, reason in zip(documents, reasons, strict=True)
         ]
 
@@ -110,11 +110,11 @@ class BaseGate:
         The embedded engine gets the words of texts from the thread that fingerprinted them.
         """
         _check_documents(documents)
-        processed = self._fingerprinted(documents[:BATCH])
+        processed = self._add_fingerprints(documents[:BATCH])
         for begin in range(BATCH, len(documents), BATCH):
             # Let other callers run between two batches.
             await asyncio.sleep(0)
-            processed += self._fingerprinted(documents[begin : begin + BATCH])
+            processed += self._add_fingerprints(documents[begin : begin + BATCH])
         return await self._decide(processed)
 
     async def _decide(self, processed: Sequence[Document | Verdict]) -> list[Verdict]:
@@ -123,8 +123,8 @@ class BaseGate:
         decided = iter(await self._group_commit.admit(documents))
         return [one if isinstance(one, Verdict) else next(decided) for one in processed]
 
-    def _member(self, document: Document) -> Member | Verdict:
-        """Return the member for a document, or the verdict on one that is invalid or does not fit."""
+    def _pending_document(self, document: Document) -> PendingDocument | Verdict:
+        """Return a document as a pending one, or the verdict if it is invalid or does not fit."""
         given, model = document["_id"], self._setup.model
         id_ = str(given)
         try:
@@ -149,7 +149,9 @@ class BaseGate:
         scope = [query.values.get(one.field, ()) for one in model.scopes]
         numbers = numbers_of(query.print, scope, self.index, id_, routing)
         create = document.get("_op_type") == "create"
-        return Member(document_key(id_, routing), source, query, numbers, match_keys_of(query), create)
+        return PendingDocument(
+            document_key(id_, routing), source, query, numbers, match_keys_of(query), create
+        )
 
     def _routing(self, given: object) -> str | None:
         """Return the routing of a document, which an alias may give; None if it has none."""
@@ -178,12 +180,14 @@ class BaseGate:
         placed = self.pipeline.tools.canonicalizer.placed
         language = language_by_recipe(self.recipe, processed)
 
-        def shared(stored: JSON) -> list[JSON]:
+        def passages_with(stored: JSON) -> list[JSON]:
             source = stored["_source"]
             languages = language_by_recipe(self.recipe, source), language
             return matched_passages(source, processed, self.recipe.fields, placed, languages)
 
-        return max(map(shared, hits), key=lambda own: sum(one["equal_tokens"] for one in own), default=[])
+        return max(
+            map(passages_with, hits), key=lambda own: sum(one["equal_tokens"] for one in own), default=[]
+        )
 
     def _job(self, callers: Sequence[WaitingCaller]) -> DecisionJob:
         """Return a job that decides about the documents of callers together."""
@@ -191,7 +195,7 @@ class BaseGate:
             callers,
             self._setup.context,
             batches=batches,
-            member=self._member,
+            pending_document=self._pending_document,
             describe=self._describe,
             read_back=self.read_back,
             shared=self._setup.shared is not None,
@@ -278,7 +282,7 @@ class Gate(BaseGate):
         """
         if not self._setup.intents:
             return self._thread.run(self._add_all, documents)
-        return self._thread.run(self._decide, self._fingerprinted(documents))
+        return self._thread.run(self._decide, self._add_fingerprints(documents))
 
     def admit(self, documents: Sequence[Document]) -> list[Verdict]:
         """Decide about documents that have ``_id`` and a fingerprint of the index's pipeline.
@@ -385,7 +389,7 @@ def _characters(value: object) -> int:
     return sum(map(len if set(map(type, value)) == {str} else _characters, value))
 
 
-def _processed(document: Document, outcome: Outcome | None, reason: str) -> Document | Verdict:
+def _document_or_verdict(document: Document, outcome: Outcome | None, reason: str) -> Document | Verdict:
     """Return the processed document with an id, or the verdict on one that is invalid or was dropped."""
     if outcome is not None and outcome.document is not None:
         return {**outcome.document, "_id": document_id(outcome.document)}

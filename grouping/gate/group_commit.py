@@ -20,9 +20,9 @@ from shinglefold.contracts.engine import Document
 from shinglefold.errors import EngineError
 from shinglefold.grouping.gate.exclusive_store import ExclusiveStore
 from shinglefold.grouping.gate.protocol.decide import DecisionContext
-from shinglefold.grouping.gate.protocol.member import (
-    Member,
+from shinglefold.grouping.gate.protocol.pending_document import (
     Pause,
+    PendingDocument,
     ReadDocuments,
     Request,
     Steps,
@@ -76,7 +76,7 @@ class DecisionJob:
 
     Args:
         batches: splits documents into batches that are decided one after the other.
-        member: returns the member for a document, or the verdict on one that does not fit at all.
+        pending_document: returns a document as a pending one, or the verdict if it does not fit at all.
         describe: returns a verdict with its reason in words.
         shared: whether other gates may write to the same index; else pauses are skipped.
         read_back: compares what is stored with what was sent.
@@ -88,15 +88,15 @@ class DecisionJob:
         context: DecisionContext,
         *,
         batches: Callable[[Sequence[Document]], list[list[Document]]],
-        member: Callable[[Document], Member | Verdict],
+        pending_document: Callable[[Document], PendingDocument | Verdict],
         describe: Callable[[Verdict], Verdict],
         shared: bool,
         read_back: ReadBack,
     ) -> None:
         self._read_back = read_back
         self.callers, self._context, self._shared = callers, context, shared
-        self._batches, self._member, self._describe = batches, member, describe
-        self._undecided: list[tuple[Member, WaitingCaller, int]] = []
+        self._batches, self._pending_document, self._describe = batches, pending_document, describe
+        self._undecided: list[tuple[PendingDocument, WaitingCaller, int]] = []
         self._steps = self._decide_all()
 
     @property
@@ -132,12 +132,12 @@ class DecisionJob:
 
     def deliver(self) -> None:
         """Give callers the verdicts that are final and durable."""
-        waiting: list[tuple[Member, WaitingCaller, int]] = []
-        for member, caller, place in self._undecided:
-            if member.verdict is None:
-                waiting.append((member, caller, place))
+        waiting: list[tuple[PendingDocument, WaitingCaller, int]] = []
+        for item, caller, place in self._undecided:
+            if item.verdict is None:
+                waiting.append((item, caller, place))
             else:
-                caller.verdicts[place] = self._describe(member.verdict)
+                caller.verdicts[place] = self._describe(item.verdict)
         self._undecided = waiting
 
     def fail(self, error: BaseException) -> None:
@@ -158,43 +158,43 @@ class DecisionJob:
         for number, batch in enumerate(self._batches(documents)):
             if number:
                 yield Pause(0)
-            if members := self._members(batch, places):
-                yield from decide(members, self._context)
-                yield from self._compare_stored(members)
+            if items := self._pending_documents(batch, places):
+                yield from decide(items, self._context)
+                yield from self._compare_stored(items)
 
-    def _compare_stored(self, members: Sequence[Member]) -> Steps[None]:
+    def _compare_stored(self, items: Sequence[PendingDocument]) -> Steps[None]:
         """Compare what is stored with what was sent, if a pipeline of the server may have changed it."""
-        sent = [member for member in members if member.stored is not None]
+        sent = [item for item in items if item.stored is not None]
         read_back = self._read_back
         if not (sent and read_back.pipelines):
             return
         before = read_back.notes()
         try:
-            found = yield ReadDocuments(tuple(member.id for member in sent), whole=True)
+            found = yield ReadDocuments(tuple(item.id for item in sent), whole=True)
         except EngineError as error:
             # The documents are stored and have their verdicts, so that no caller gets this error.
             read_back.miss(len(sent), error)
             found = []
-        for member, held in zip(sent, found, strict=False):
+        for item, held in zip(sent, found, strict=False):
             # Another writer may have changed it since.
-            if held is not None and held.guard == member.stored:
-                read_back.add(id_and_routing(member.id)[0], member.document, held.source)
+            if held is not None and held.guard == item.stored:
+                read_back.add(id_and_routing(item.id)[0], item.document, held.source)
         if len(notes := read_back.notes()) > len(before):
             _log.warning("%s", "; ".join(notes))
 
-    def _members(
+    def _pending_documents(
         self, batch: Sequence[Document], places: Iterator[tuple[WaitingCaller, int]]
-    ) -> list[Member]:
-        members: list[Member] = []
+    ) -> list[PendingDocument]:
+        items: list[PendingDocument] = []
         for document in batch:
             caller, place = next(places)
-            member = self._member(document)
-            if isinstance(member, Member):
-                members.append(member)
-                self._undecided.append((member, caller, place))
+            item = self._pending_document(document)
+            if isinstance(item, PendingDocument):
+                items.append(item)
+                self._undecided.append((item, caller, place))
             else:
-                caller.verdicts[place] = self._describe(member)
-        return members
+                caller.verdicts[place] = self._describe(item)
+        return items
 
 
 class GroupCommit:
@@ -364,7 +364,7 @@ class LoopThread:
         # A coroutine that reaches the loop after its end would never run, and its caller would wait forever.
         with self._submitting:
             if self.stopped:
-                raise _closed()
+                raise _closed_error()
             return asyncio.run_coroutine_threadsafe(work(*args, **options), self._loop)
 
     def run(
@@ -384,7 +384,7 @@ class LoopThread:
                 if future.done():
                     return future.result()
                 if not self._thread.is_alive():
-                    raise _closed()
+                    raise _closed_error()
         except BaseException:
             future.cancel()
             raise
@@ -420,5 +420,5 @@ def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, process: in
             thread.join()
 
 
-def _closed() -> EngineError:
+def _closed_error() -> EngineError:
     return EngineError("this gate is closed: open another")

@@ -22,7 +22,7 @@ from shinglefold.grouping.field_values import Values
 from shinglefold.grouping.gate.protocol.decide import DecisionContext, DocumentJudge
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.intents import NullRegister
-from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields
+from shinglefold.grouping.gate.protocol.pending_document import GROUP, LEADER, GateFields
 from shinglefold.grouping.intent_index import check_intents, ensure_intents
 from shinglefold.grouping.rules import Policy
 from shinglefold.grouping.similarity import SimilarityModel, similarity_model

@@ -8,7 +8,7 @@ from shinglefold.contracts.engine import Document
 from shinglefold.engines import open_engine
 from shinglefold.errors import ConfigError, ProcessorError, Refused
 from shinglefold.grouping.gate.gate import Gate, document_id
-from shinglefold.grouping.gate.protocol.member import GateFields, Verdict
+from shinglefold.grouping.gate.protocol.pending_document import GateFields, Verdict
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest.processors.context import Options, ProcessorResult, Tools
 from shinglefold.model.stored_fingerprint import stored_parts
@@ -80,7 +80,7 @@ class Uniqueness:
 
     def _outcome(self, document: Document, verdict: Verdict, gate_fields: GateFields) -> ProcessorResult:
         if verdict.status == "accepted":
-            return gate_fields.stamped(document, verdict.group, verdict.leads)
+            return gate_fields.add_group(document, verdict.group, verdict.leads)
         if verdict.status == "failed" or verdict.like is None:
             return Refused(verdict.reason)
         return Refused(verdict.reason, verdict.like.id, verdict.like.likeness, verdict.group)

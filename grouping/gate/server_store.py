@@ -18,7 +18,7 @@ from shinglefold.errors import EngineError, EngineUnavailable, ShinglefoldError
 from shinglefold.grouping.candidate_search import Steps, StoredDocuments
 from shinglefold.grouping.gate.opening import EngineCalls, GateSetup, concrete_index
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
-from shinglefold.grouping.gate.protocol.member import (
+from shinglefold.grouping.gate.protocol.pending_document import (
     DONE,
     Action,
     CountGroups,
@@ -100,7 +100,7 @@ class ServerStore:
             if time.monotonic() - self._failing > _GRACE:
                 raise
         due = self._refreshing is None and time.monotonic() - self._refreshed > _INTERVAL
-        if due and (batches := self.register.settled()):
+        if due and (batches := self.register.settled_batches()):
             refresh = self.calls.concurrently(self._refresh)
             self._refreshing = asyncio.create_task(refresh), batches
 
@@ -142,7 +142,9 @@ class ServerStore:
         try:
             setup.check_same(identities)
             setup.check_recipe(await self.calls.call(lambda: self.engine.mappings(setup.index)))
-            self.read_back.found(await self.calls.call(lambda: self.engine.ingest_pipelines(setup.index)))
+            self.read_back.add_pipelines(
+                await self.calls.call(lambda: self.engine.ingest_pipelines(setup.index))
+            )
         except EngineUnavailable:
             raise
         except ShinglefoldError:
@@ -174,7 +176,7 @@ class ServerStore:
             case ReadDocuments():
                 return (yield from self._read(request))
             case FindDocuments():
-                return (yield from self.documents.search(request.members, request.deep))
+                return (yield from self.documents.search(request.documents, request.deep))
             case FindGroups():
                 return (yield from self.documents.in_groups(request))
             case CountGroups():
@@ -211,7 +213,7 @@ class ServerStore:
         if action.guard is not None:
             bulk |= {"if_seq_no": action.guard.seq_no, "if_primary_term": action.guard.primary_term}
         if isinstance(action, Put):
-            placeholder = self.documents.gate_fields.pending(action.source) is not None
+            placeholder = self.documents.gate_fields.expiry_of(action.source) is not None
             if action.where == "intents" or placeholder or action.skip_pipeline:
                 # A pipeline of the index would fail on a placeholder, or add fields to it.
                 bulk["pipeline"] = "_none"
@@ -254,7 +256,7 @@ def placeholders(engine: Engine, index: str, field: str) -> list[Placeholder]:
     return [
         Placeholder(document.id, routing, until, document.guard)
         for routing, document in zip(routings, stored, strict=True)
-        if document is not None and (until := gate_fields.pending(document.source)) is not None
+        if document is not None and (until := gate_fields.expiry_of(document.source)) is not None
     ]
 
 

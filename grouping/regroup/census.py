@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shinglefold.errors import InputError
 from shinglefold.grouping.field_values import Values
-from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields
+from shinglefold.grouping.gate.protocol.pending_document import GROUP, LEADER, GateFields
 from shinglefold.maintenance.reconcile import DocumentKey, key_of
 from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
@@ -80,7 +80,7 @@ class Digests:
         self._bytes += encoded
         self._lengths.append(len(encoded))
 
-    def coded(self) -> tuple[Int64s, NDArray[np.bytes_]]:
+    def codes_and_digests(self) -> tuple[Int64s, NDArray[np.bytes_]]:
         """Return a code for each document, −1 for none, and the digests by code: int64 (D,), bytes (T,)."""
         lengths = np.frombuffer(self._lengths, np.int32) if self._lengths else np.zeros(0, np.int32)
         present = np.flatnonzero(lengths)
@@ -207,7 +207,7 @@ class CensusReader:
         numbers = np.frombuffer(self._numbers, np.int64).reshape(count, 7) if count else _NO_NUMBERS
         columns = [np.ascontiguousarray(numbers[:, column]) for column in range(7)]
         shingles, signed, scopes, groups, leads, seq_nos, terms = columns
-        texts, digests = self._digests.coded()
+        texts, digests = self._digests.codes_and_digests()
         census = Census(
             self._keys,
             np.frombuffer(self._supershingles, np.uint64).reshape(count, sketch.groups),

@@ -16,7 +16,7 @@ from shinglefold.model.values import Int64s
 from shinglefold.rerank.fold.matcher import uncertain_range
 from shinglefold.sketch.all_pairs import iter_pairs
 from shinglefold.sketch.b_bit_minhash import Floats
-from shinglefold.sketch.clustering import DisjointSets, connected, leader_clusters
+from shinglefold.sketch.clustering import DisjointSets, connected_components, leader_clusters
 
 Flags = NDArray[np.bool_]
 #: The role of an item: not known yet, a leader, or matching a leader before it.
@@ -83,7 +83,7 @@ class _Pairs:
     """
 
     def __init__(self, sure: tuple[Int64s, Int64s], doubt: tuple[Int64s, Int64s], count: int) -> None:
-        self.concerned = _concerned(sure, doubt, count)
+        self.concerned = _doubtful_components(sure, doubt, count)
         kept = self.concerned[sure[0]]
         a, b = (np.concatenate((ours, theirs[kept])) for ours, theirs in zip(doubt, sure, strict=True))
         self._first, self._second = np.minimum(a, b), np.maximum(a, b)
@@ -130,9 +130,9 @@ class _Pairs:
                 role[item] = _LEADS
 
 
-def _concerned(sure: tuple[Int64s, Int64s], doubt: tuple[Int64s, Int64s], count: int) -> Flags:
+def _doubtful_components(sure: tuple[Int64s, Int64s], doubt: tuple[Int64s, Int64s], count: int) -> Flags:
     a, b = (np.concatenate(side) for side in zip(sure, doubt, strict=True))
-    together = connected(a, b, count)
+    together = connected_components(a, b, count)
     found = np.zeros(count, np.bool_)
     found[together[doubt[0]]] = True
     return np.asarray(found[together], np.bool_)
@@ -211,7 +211,7 @@ def leaders(census: Census, scheme: Scheme, options: RegroupOptions, decide: Dec
     rank[order] = np.arange(len(order))
     firsts = _firsts(census, order)
     alone = np.flatnonzero((firsts == np.arange(len(census))) | ~_same_sketch(census, firsts))
-    link = _connected if options.linkage == "connected" else _led
+    link = _connect if options.linkage == "connected" else _assign_leaders
     pairs = _pairs(census, scheme, options, alone, firsts, by_text=decide is not None)
     found = order[link(census, pairs, rank, decide)]
     # A copy of a text goes into the group of the first copy.
@@ -287,7 +287,7 @@ def _pairs(
         yield _FoundPairs(pairs.alike(sure), pairs.rows(possible & ~sure) if by_text else _NO_DOUBT)
 
 
-def _gathered(found: Iterable[_FoundPairs], most: int) -> Iterator[_FoundPairs]:
+def _batch_pairs(found: Iterable[_FoundPairs], most: int) -> Iterator[_FoundPairs]:
     """Yield pairs that match at once, and uncertain pairs once there are ``most`` of them."""
     waiting: list[_Doubtful] = []
     held = 0
@@ -297,12 +297,12 @@ def _gathered(found: Iterable[_FoundPairs], most: int) -> Iterator[_FoundPairs]:
         if held < most:
             yield _FoundPairs(one.sure, _NO_DOUBT)
         else:
-            yield _FoundPairs(one.sure, _joined(waiting))
+            yield _FoundPairs(one.sure, _join_doubtful(waiting))
             waiting, held = [], 0
-    yield _FoundPairs(_NO_DOUBT.alike(slice(0)), _joined(waiting), last=True)
+    yield _FoundPairs(_NO_DOUBT.alike(slice(0)), _join_doubtful(waiting), last=True)
 
 
-def _joined(several: Sequence[_Doubtful]) -> _Doubtful:
+def _join_doubtful(several: Sequence[_Doubtful]) -> _Doubtful:
     each = [_NO_DOUBT, *several]
     return _Doubtful(
         np.concatenate([one.a for one in each]),
@@ -312,7 +312,7 @@ def _joined(several: Sequence[_Doubtful]) -> _Doubtful:
     )
 
 
-def _matching(census: Census, decide: Decide | None, doubt: _Doubtful) -> NDArray[np.bool_]:
+def _match_doubtful(census: Census, decide: Decide | None, doubt: _Doubtful) -> NDArray[np.bool_]:
     """Return which uncertain pairs match, by texts, or by signatures if texts can't be compared."""
     if decide is None or not len(doubt.a):
         return doubt.near
@@ -320,24 +320,24 @@ def _matching(census: Census, decide: Decide | None, doubt: _Doubtful) -> NDArra
     return np.asarray((verdicts == ALIKE) | ((verdicts == UNKNOWN) & doubt.near), np.bool_)
 
 
-def _connected(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, decide: Decide | None) -> Int64s:
+def _connect(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, decide: Decide | None) -> Int64s:
     """Return for each document the rank of the first one that a chain of pairs connects it with."""
     # One label for each document describes the groups found so far, so that pairs need not be kept.
     groups = DisjointSets(len(census))
-    for found in _gathered(pairs, _TOGETHER):
+    for found in _batch_pairs(pairs, _TOGETHER):
         groups.merge(rank[found.sure.a], rank[found.sure.b])
         doubt = found.doubt
         # A pair within one group need not be decided.
         doubt = doubt.rows(groups.roots(rank[doubt.a]) != groups.roots(rank[doubt.b]))
-        kept = _matching(census, decide, doubt)
+        kept = _match_doubtful(census, decide, doubt)
         groups.merge(rank[doubt.a[kept]], rank[doubt.b[kept]])
     return groups.labels().astype(np.int64)[rank]
 
 
-def _matched(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, decide: Decide | None) -> _Alike:
+def _match_pairs(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, decide: Decide | None) -> _Alike:
     """Return the pairs that match, by ranks. Decide only uncertain pairs that determine which items lead."""
     found: list[_Alike] = []
-    for one in _gathered(pairs, _HELD):
+    for one in _batch_pairs(pairs, _HELD):
         doubt = one.doubt._replace(a=rank[one.doubt.a], b=rank[one.doubt.b])
         found.append(one.sure._replace(a=rank[one.sure.a], b=rank[one.sure.b]))
         if one.last:
@@ -357,12 +357,16 @@ def _matched(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, decide:
 def _in_parts(census: Census, decide: Decide | None, doubt: _Doubtful, rows: Int64s) -> NDArray[np.bool_]:
     """Return which rows of uncertain pairs match, deciding a limited number together."""
     parts = [rows[begin : begin + _TOGETHER] for begin in range(0, len(rows), _TOGETHER)]
-    return np.concatenate([_matching(census, decide, doubt.rows(part)) for part in parts] or [_NO_DOUBT.near])
+    return np.concatenate(
+        [_match_doubtful(census, decide, doubt.rows(part)) for part in parts] or [_NO_DOUBT.near]
+    )
 
 
-def _led(census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, decide: Decide | None) -> Int64s:
+def _assign_leaders(
+    census: Census, pairs: Iterator[_FoundPairs], rank: Int64s, decide: Decide | None
+) -> Int64s:
     """Return for each document the rank of its most similar leader; of equally similar ones the least id."""
-    a, b, alike = _matched(census, pairs, rank, decide)
+    a, b, alike = _match_pairs(census, pairs, rank, decide)
     leader = leader_clusters(a, b, len(census))
     leading = leader == np.arange(len(census))
     member, other = np.concatenate((a, b)), np.concatenate((b, a))

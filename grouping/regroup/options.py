@@ -75,7 +75,7 @@ class RegroupOptions:
         """The rules by which documents match."""
         return Rules.of_options(self)
 
-    def completed(self, recipe: Recipe) -> "RegroupOptions":
+    def with_stored_rules(self, recipe: Recipe) -> "RegroupOptions":
         """Return the options, completed by the rules that an index stores."""
         noted = replace(recipe, grouping={}) if self.by_scheme else recipe
         rules = asdict(self.rules.or_noted(noted))

@@ -17,7 +17,7 @@ from shinglefold.contracts.engine import JSON, Engine
 from shinglefold.contracts.exclusive_writes import ExclusiveWrites
 from shinglefold.documents import put
 from shinglefold.errors import InputError
-from shinglefold.grouping.gate.protocol.member import GROUP, LEADER, GateFields, numbers_of
+from shinglefold.grouping.gate.protocol.pending_document import GROUP, LEADER, GateFields, numbers_of
 from shinglefold.grouping.regroup.census import NO_GROUP, UNKNOWN, Census, digest_of
 from shinglefold.grouping.regroup.options import RegroupCounts
 from shinglefold.ingest.writing.batch import send
@@ -331,11 +331,11 @@ class GroupWriter:
         action: JSON = {"_index": change.key.index, "_id": change.key.id}
         gate_fields = GateFields(self.path)
         if not self.engine.can.seq_no:
-            return action | {"_source": gate_fields.stamped(source, change.group, change.leads)}
+            return action | {"_source": gate_fields.add_group(source, change.group, change.leads)}
         action |= {"if_seq_no": change.version[0], "if_primary_term": change.version[1]}
         if gate_fields.has_other_form(source):
             # The document went through the index's own pipeline before.
-            whole = gate_fields.stamped(source, change.group, change.leads)
+            whole = gate_fields.add_group(source, change.group, change.leads)
             action |= {"_op_type": "index", "_source": whole, "pipeline": "_none"}
         else:
             parts = {GROUP: change.group, LEADER: change.leads}

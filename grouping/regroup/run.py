@@ -66,7 +66,7 @@ def regroup(
         InputError: the checkpoint can't be read or written.
         EngineError: the engine can't be reached at all.
     """
-    found, recipe = _checked(engine, index, options, seal, groups=True)
+    found, recipe = _check_index(engine, index, options, seal, groups=True)
     if options.linkage is None and options.rules == Rules() and not options.by_scheme:
         _check_one_grouping(found, index)
     check_updatable(engine, index, recipe.field)
@@ -94,13 +94,13 @@ def find_groups(
 
     Cost: a scan of all fingerprints; some 600 bytes a document.
     """
-    _, recipe = _checked(engine, index, options, seal, groups=False)
+    _, recipe = _check_index(engine, index, options, seal, groups=False)
     dry = replace(options, dry_run=True)
     with Interrupts() as interrupts:
         return _Regrouping(engine, index, recipe, seal, dry, interrupts, None).groups()
 
 
-def _checked(
+def _check_index(
     engine: Engine, index: str, options: RegroupOptions, seal: Seal | None, *, groups: bool
 ) -> tuple[Mapping[str, JSON], Recipe]:
     """Check what both functions are given, and return the mappings and the recipe of the index."""
@@ -171,7 +171,7 @@ class _Regrouping:
     watch: IndexWatch = field(init=False)
 
     def __post_init__(self) -> None:
-        given = self.options = self.options.completed(self.recipe)
+        given = self.options = self.options.with_stored_rules(self.recipe)
         self.values = Values.of_all(self.engine, self.index, given.scope)
         path = None if given.checkpoint is None or given.dry_run else Path(given.checkpoint)
         scheme = self.recipe.scheme.id
@@ -341,7 +341,7 @@ class _Regrouping:
         for begin in range(0, len(changes), size):
             batch = changes[begin : begin + size]
             # A batch that was written must be counted, even at Ctrl-C.
-            with self.interrupts.held():
+            with self.interrupts.hold():
                 self.writer.write(batch, self.counts)
                 done = before + begin + len(batch)
                 self.journal.save(done, self.passes, self.counts)

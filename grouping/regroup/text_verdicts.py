@@ -24,7 +24,7 @@ from shinglefold.model.values import Int64s, Uint64s
 from shinglefold.rerank.fold.text_verification import TextStage
 from shinglefold.runtime.backoff import Backoff
 from shinglefold.sketch.b_bit_minhash import Floats
-from shinglefold.sketch.clustering import connected
+from shinglefold.sketch.clustering import connected_components
 
 #: The verdict on a pair; ``UNKNOWN`` if the texts were not compared, or can't be.
 UNKNOWN, APART, ALIKE = -1, 0, 1
@@ -58,7 +58,7 @@ class VerdictLog:
             ids += blake2b("\0".join(sorted(pair)).encode(), digest_size=8, key=self._key).digest()
         return np.frombuffer(bytes(ids), "<u8").astype(np.uint64)
 
-    def known(self, pairs: Uint64s) -> Verdicts:
+    def verdicts_on(self, pairs: Uint64s) -> Verdicts:
         """Return the verdicts on pairs."""
         verdicts = np.full(len(pairs), UNKNOWN, np.int8)
         if self._fresh:
@@ -156,7 +156,7 @@ class TextVerdicts:
         """
         digests = [[census.digest(place) for place in side.tolist()] for side in (a, b)]
         pairs = self.log.pairs(*digests)
-        verdicts = self.log.known(pairs)
+        verdicts = self.log.verdicts_on(pairs)
         open_ = np.flatnonzero(verdicts == UNKNOWN)
         if not len(open_) or not self.stage.ready():
             return verdicts
@@ -199,7 +199,7 @@ def _order(a: Int64s, b: Int64s) -> Int64s:
     """
     documents, number = np.unique(np.concatenate((a, b)), return_inverse=True)
     one, other = number[: len(a)], number[len(a) :]
-    together = connected(one, other, len(documents))
+    together = connected_components(one, other, len(documents))
     rank = np.empty(len(documents), np.int64)
     rank[np.argsort(together, kind="stable")] = np.arange(len(documents))
     low, high = np.minimum(rank[one], rank[other]), np.maximum(rank[one], rank[other])

@@ -171,7 +171,7 @@ class Pipeline:
             ConfigError: one of the documents has another shape.
         """
         stamp = timestamp(datetime.now(UTC) if now is None else now)
-        runs = [DocumentRun(_unwrapped(given, number, stamp)) for number, given in enumerate(documents)]
+        runs = [DocumentRun(_unwrap_source(given, number, stamp)) for number, given in enumerate(documents)]
         if not verbose:
             self.run_steps(runs)
             return {"docs": [_result(run) for run in runs]}
@@ -244,7 +244,7 @@ def encode_document(outcome: Outcome) -> Outcome:
         return outcome
 
 
-def _unwrapped(given: Mapping[str, Any], number: int, stamp: str) -> Document:
+def _unwrap_source(given: Mapping[str, Any], number: int, stamp: str) -> Document:
     source = given.get("_source") if isinstance(given, Mapping) else given
     if not isinstance(given, Mapping) or not isinstance(source, Mapping):
         raise ConfigError(f"docs[{number}]: expected an object with '_source', found {json_type(source)}")
@@ -255,7 +255,7 @@ def _unwrapped(given: Mapping[str, Any], number: int, stamp: str) -> Document:
     return {**source, **metadata, META: {"timestamp": stamp}}
 
 
-def _wrapped(document: Document) -> JSON:
+def _wrap_source(document: Document) -> JSON:
     source = {key: value for key, value in document.items() if key not in (*_METADATA, META)}
     metadata = {key: document[key] for key in _METADATA if key in document}
     return {**metadata, "_source": source, META: document.get(META)}
@@ -271,7 +271,7 @@ def _error(failure: Failure) -> JSON:
 def _result(run: DocumentRun) -> JSON | None:
     if run.failure is not None:
         return {"error": _error(run.failure)}
-    return None if run.document is None else {"doc": _wrapped(run.document)}
+    return None if run.document is None else {"doc": _wrap_source(run.document)}
 
 
 def _step_result(trace: Trace) -> JSON:
@@ -289,5 +289,5 @@ def _step_result(trace: Trace) -> JSON:
         error = _error(trace.failure)
         result |= {"ignored_error": {"error": error}} if trace.status == "error_ignored" else {"error": error}
     if trace.status in ("success", "error_ignored") and trace.run.document is not None:
-        result["doc"] = _wrapped(trace.run.document)
+        result["doc"] = _wrap_source(trace.run.document)
     return result

@@ -109,7 +109,7 @@ class Step:
 
     def apply(self, runs: Sequence[DocumentRun], trace: Tracer = no_trace) -> None:
         """Run the processor on each document of a block that is alive and meets the condition."""
-        chosen = [run for run in runs if run.alive and self._chosen(run, trace)]
+        chosen = [run for run in runs if run.alive and self._applies(run, trace)]
         failed: list[DocumentRun] = []
         for run, outcome in zip(chosen, self._outcomes(chosen), strict=True):
             if isinstance(outcome, Exception):
@@ -125,20 +125,20 @@ class Step:
         try:
             outcomes = self.processor.apply(documents) if documents else []
             if len(outcomes) == len(documents):
-                return [self._checked(outcome) for outcome in outcomes]
+                return [self._check_outcome(outcome) for outcome in outcomes]
             wrong = f"{self.processor.type} returned {len(outcomes)} documents for {len(documents)}"
             return [ProcessorError(wrong)] * len(documents)
         except Exception as error:
             return [error] if len(runs) == 1 else [self._outcomes([run])[0] for run in runs]
 
-    def _checked(self, outcome: Document | Exception | None) -> Document | Exception | None:
+    def _check_outcome(self, outcome: Document | Exception | None) -> Document | Exception | None:
         if outcome is None or isinstance(outcome, dict | Exception):
             return outcome
         return ProcessorError(
             f"the processor returned {json_type(outcome)} instead of a document: a bug of the processor"
         )
 
-    def _chosen(self, run: DocumentRun, trace: Tracer) -> bool:
+    def _applies(self, run: DocumentRun, trace: Tracer) -> bool:
         if self.condition is None or run.document is None:
             return True
         try:
@@ -226,7 +226,7 @@ def _step(definition: object, tools: Tools, factories: Mapping[str, Factory], wh
     handlers = check_handlers(options.value("on_failure"), options.place)
     on_failure = build_steps(handlers, tools, factories, f"{where}.on_failure")
     processor = factory(options, tools)
-    options.done()
+    options.check_all_taken()
     if not isinstance(processor, Processor):
         raise ConfigError(
             f"{where}: the plugin {name!r} returned {processor!r:.100}, which is not a processor"

@@ -65,7 +65,7 @@ class Tools:
 
 
 class Options:
-    """The options of one processor, taken one by one; ``done`` rejects those that were not taken."""
+    """The options of one processor, taken one by one; ``check_all_taken`` rejects the others."""
 
     def __init__(self, values: object, place: str) -> None:
         self.place = place
@@ -82,14 +82,14 @@ class Options:
         """Take a non-empty text; it is required if there is no default."""
         found = self.value(name, default)
         if found is None:
-            raise ConfigError(self._required(repr(name)))
-        return check_str(self._named(name), found)
+            raise ConfigError(self._missing_message(repr(name)))
+        return check_str(self._place_of(name), found)
 
     def any_text(self, name: str) -> str:
         """Take a required text that may be empty."""
         if not self.has(name):
-            raise ConfigError(self._required(repr(name)))
-        return check_str(self._named(name), self.value(name), empty=True)
+            raise ConfigError(self._missing_message(repr(name)))
+        return check_str(self._place_of(name), self.value(name), empty=True)
 
     def optional(self, name: str) -> str | None:
         """Take an optional text."""
@@ -102,7 +102,7 @@ class Options:
     def flag(self, name: str, default: bool) -> bool:
         """Take true or false."""
         found = self.value(name, default)
-        check_bool(self._named(name), found)
+        check_bool(self._place_of(name), found)
         return bool(found)
 
     def names(self, *aliases: str) -> tuple[str, ...]:
@@ -111,23 +111,23 @@ class Options:
         if len(given) != 1:
             wanted = " or ".join(repr(alias) for alias in aliases)
             raise ConfigError(
-                f"{self.place}: give exactly one of {wanted}" if given else self._required(wanted)
+                f"{self.place}: give exactly one of {wanted}" if given else self._missing_message(wanted)
             )
         self._known.update(aliases)
         found = self.value(given[0])
         names = found if isinstance(found, list) else [found]
         if not names or not all(isinstance(name, str) and name for name in names):
-            raise expected(self._named(given[0]), "a field's name or a list of names", found)
+            raise expected(self._place_of(given[0]), "a field's name or a list of names", found)
         return tuple(names)
 
-    def _required(self, names: str) -> str:
+    def _missing_message(self, names: str) -> str:
         return f"{self.place}: the option {names} is required"
 
-    def done(self) -> None:
+    def check_all_taken(self) -> None:
         """Reject options that were not taken; the error names the nearest known one."""
         check_known(f"option (in {self.place})", self._values, tuple(self._known))
 
-    def _named(self, name: str) -> str:
+    def _place_of(self, name: str) -> str:
         return f"{self.place}: {name!r}"
 
 

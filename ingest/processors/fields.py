@@ -39,10 +39,10 @@ class Set(DocumentProcessor):
         field = render(self.field, document)
         if not self.override and get(document, field) not in (MISSING, None):
             return document
-        value = self._copied(document) if self.copy_from else _rendered(self.value, document)
+        value = self._value_to_copy(document) if self.copy_from else _render_values(self.value, document)
         return document if self.ignore_empty and value in (None, "") else put(document, field, value)
 
-    def _copied(self, document: Document) -> Any:  # noqa: ANN401 - JSON
+    def _value_to_copy(self, document: Document) -> Any:  # noqa: ANN401 - JSON
         value = get(document, self.copy_from or "")
         if value is not MISSING:
             return deepcopy(value)
@@ -51,13 +51,13 @@ class Set(DocumentProcessor):
         raise ProcessorError(f"field [{self.copy_from}] is missing")
 
 
-def _rendered(value: Any, document: Document) -> Any:  # noqa: ANN401 - JSON
+def _render_values(value: Any, document: Document) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, str):
         return render(value, document)
     if isinstance(value, list):
-        return [_rendered(item, document) for item in value]
+        return [_render_values(item, document) for item in value]
     if isinstance(value, dict):
-        return {key: _rendered(item, document) for key, item in value.items()}
+        return {key: _render_values(item, document) for key, item in value.items()}
     return value
 
 
@@ -82,7 +82,7 @@ class Append(DocumentProcessor):
         field = render(self.field, document)
         found = get(document, field)
         there = [] if found is MISSING or found is None else found if isinstance(found, list) else [found]
-        added = _rendered(self.value, document)
+        added = _render_values(self.value, document)
         for value in added if isinstance(added, list) else [added]:
             if self.allow_duplicates or not has_value(there, value):
                 there = [*there, value]

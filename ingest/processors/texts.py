@@ -74,7 +74,8 @@ class NeverDiffer:
         from shinglefold.canon.facts import facts_of
 
         stated = [
-            [f"{name}={_joined(values_at(document, name))}" for name in self.fields] for document in documents
+            [f"{name}={_join_values(values_at(document, name))}" for name in self.fields]
+            for document in documents
         ]
         return facts_of(texts, self.classes, stated)
 
@@ -96,7 +97,7 @@ def _class_meant(name: str) -> str:
     return next((one for one in WORD_CLASSES if one.rstrip("s") == name.casefold().rstrip("s")), "")
 
 
-def _joined(values: Sequence[object]) -> str:
+def _join_values(values: Sequence[object]) -> str:
     return "\0".join(sorted(map(plain_text, values)))
 
 
@@ -354,13 +355,13 @@ class Supershingle:
         for place, document in enumerate(outcomes):
             assert isinstance(document, dict)
             try:
-                shown = self._shown(document)
+                shown = self._strip_markup(document)
                 texts[place] = join(texts_of(shown, self.fields, self.ignore_missing))
             except ProcessorError as error:
                 outcomes[place] = error
         return texts
 
-    def _shown(self, document: Document) -> Document:
+    def _strip_markup(self, document: Document) -> Document:
         if not self.strip_html or document.get(FORMAT) != "html":
             return document
         with self.tools.meter.stage("strip"):

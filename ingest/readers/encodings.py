@@ -343,7 +343,7 @@ def strip_bom(raw: bytes, encoding: str = "", html: bool = False, label: str = "
     wide = _wide(raw)
     if given:
         return raw, wide if wide.startswith(f"{given}-") else given
-    return raw, wide or (_declared(raw, label) if html else _escaped(raw))
+    return raw, wide or (_declared_encoding(raw, label) if html else _escape_encoding(raw))
 
 
 def detect_encoding(head: bytes) -> str:
@@ -366,7 +366,7 @@ def is_utf8(raw: bytes) -> bool:
     return letters - bad >= max(_SEVERAL, _LETTERS_A_DAMAGE * bad)
 
 
-def _declared(raw: bytes, of_server: str) -> str:
+def _declared_encoding(raw: bytes, of_server: str) -> str:
     """Return the encoding that a page or its server declares, unless it is UTF-8."""
     # Many pages declare the encoding in which they were once written, but are UTF-8, as the server's header
     # says. A page with a readable declaration is not UTF-16, whatever it declares, and none is UTF-7.
@@ -376,7 +376,7 @@ def _declared(raw: bytes, of_server: str) -> str:
         except (LookupError, ValueError):
             continue
         return "utf-8" if _ASCII.decode(name, "replace") != _ASCII.decode() or is_utf8(raw) else name
-    return _escaped(raw)
+    return _escape_encoding(raw)
 
 
 def _labels(head: bytes) -> Iterator[str]:
@@ -393,7 +393,7 @@ def _labels(head: bytes) -> Iterator[str]:
         yield match[1].decode("ascii")
 
 
-def _escaped(raw: bytes) -> str:
+def _escape_encoding(raw: bytes) -> str:
     """Return the encoding of a text in ASCII whose escape sequences announce other letters, else UTF-8."""
     found = (name for sign, name in _ESCAPES.items() if sign in raw and raw.isascii())
     return next((name for name in found if _decodes(raw, name)), "utf-8")

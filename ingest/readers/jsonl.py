@@ -70,16 +70,16 @@ def from_line(line: bytes, id_field: str) -> Document:
     return to_document(decode(line), id_field)
 
 
-def _forgetting(change: Callable[..., Any]) -> Callable[..., Any]:
-    def changed(self: LazyLineDocument, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as the change has them
+def _invalidate_line(change: Callable[..., Any]) -> Callable[..., Any]:
+    def change_line(self: LazyLineDocument, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as the change has them
         self._line = None
         return change(self, *given, **named)
 
-    return changed
+    return change_line
 
 
 for _name in _CHANGING:
-    setattr(LazyLineDocument, _name, _forgetting(getattr(dict, _name)))
+    setattr(LazyLineDocument, _name, _invalidate_line(getattr(dict, _name)))
 
 
 def read_jsonl(source: InputSource, options: ReadOptions) -> Iterator[Record]:

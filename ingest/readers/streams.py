@@ -178,7 +178,7 @@ def open_source(path: str) -> Iterator[InputSource]:
         InputError: it can't be opened, or has another compression.
     """
     if path == STANDARD_INPUT:
-        yield InputSource(_decompressed(sys.stdin.buffer, STDIN_NAME), STDIN_NAME, lambda: 0.0)
+        yield InputSource(_decompress(sys.stdin.buffer, STDIN_NAME), STDIN_NAME, lambda: 0.0)
         return
     try:
         file = open(path, "rb")  # noqa: SIM115 - closed below
@@ -188,7 +188,7 @@ def open_source(path: str) -> Iterator[InputSource]:
         size = os.fstat(file.fileno()).st_size or 1
         # A named pipe has no position.
         read = (lambda: min(1.0, file.tell() / size)) if file.seekable() else lambda: 0.0
-        yield InputSource(_decompressed(file, path), path, read)
+        yield InputSource(_decompress(file, path), path, read)
 
 
 @contextmanager
@@ -232,7 +232,7 @@ def is_compressed(head: bytes) -> bool:
     return head.startswith(_GZIP) or any(magic.match(head) for magic in _OTHERS)
 
 
-def _decompressed(stream: IO[bytes], name: str) -> IO[bytes]:
+def _decompress(stream: IO[bytes], name: str) -> IO[bytes]:
     peek = getattr(stream, "peek", None)
     with read_errors(name):
         head = b"" if peek is None else peek(_LONGEST_MAGIC)[:_LONGEST_MAGIC]

@@ -389,7 +389,7 @@ class InFlightBatches:
             with self._accounting.interrupts.breakable(at_once=False):
                 return self._send(batch)
         except Interrupted:
-            return _abandoned()
+            return _abandoned_error()
 
     def _send_into(self, batch: Batch, sent: "Future[_Result]") -> None:
         try:
@@ -412,13 +412,13 @@ class InFlightBatches:
         with self._accounting.meter.stage("index"):
             while not wait((sent,), _TICK).done:
                 if self._accounting.interrupts.insistent:
-                    return batch, _abandoned()
+                    return batch, _abandoned_error()
         if thread is not None:
             thread.join()
         return batch, sent.result()
 
 
-def _abandoned() -> EngineError:
+def _abandoned_error() -> EngineError:
     return EngineUnavailable(
         "interrupted again before the engine answered; it may have stored some of these: index them again"
     )

@@ -200,7 +200,7 @@ class ReadBack:
         """Read which ingest pipelines the index has, at most every two seconds."""
         if isinstance(self.engine, GuardedWrites) and monotonic() - self._looked >= _INTERVAL:
             self._looked = monotonic()
-            self.found(self.engine.ingest_pipelines(self.index))
+            self.add_pipelines(self.engine.ingest_pipelines(self.index))
 
     def compare(self, batch: Batch, refused: Sequence[BulkFailure]) -> None:
         """Compare the documents of a batch with what is stored."""
@@ -277,7 +277,7 @@ class ReadBack:
                 f"to sign what is stored: {suggest('backfill', self.index)}"
             )
 
-    def found(self, pipelines: Sequence[str]) -> None:
+    def add_pipelines(self, pipelines: Sequence[str]) -> None:
         """Add pipelines of the index; documents in flight may still go through one that was taken away."""
         self.pipelines = tuple(sorted({*self.pipelines, *pipelines}))
 

@@ -84,7 +84,7 @@ class DeadLetters:
             if self.path.is_file() and not _begins_with_letter(self.path):
                 raise ConfigError(f"{self.path} holds something else than dead letters: name another file")
             if self.path.exists():
-                self._opened()
+                self._open_file()
             elif not os.access(self.path.parent, os.W_OK | os.X_OK):
                 raise FileNotFoundError(errno.ENOENT, f"no folder {self.path.parent} that can be written to")
         except OSError as error:
@@ -126,13 +126,13 @@ class DeadLetters:
         # One write per line, so that two writers of one file do not mix their lines.
         data = memoryview(line)
         try:
-            file = self._opened()
+            file = self._open_file()
             while data:
                 data = data[os.write(file, data) :]
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def _opened(self) -> int:
+    def _open_file(self) -> int:
         assert self.path is not None
         if self._file is not None and not is_same_file(self._file, self.path):
             # Another process retried the dead letters, and replaced the file.
@@ -204,11 +204,11 @@ def replay(path: str | Path, options: ReadOptions | None = None) -> Iterator[Rec
             raise InputError(f"the dead-letter file {path} is in {encoding}; save it as UTF-8")
         for line in lines(file, options.max_bytes):
             if line.raw.strip() or line.reason:
-                record = _replayed(line, str(path), options)
+                record = _read_letter(line, str(path), options)
                 yield as_html(record) if options.html else record
 
 
-def _replayed(line: Line, path: str, options: ReadOptions) -> Record:
+def _read_letter(line: Line, path: str, options: ReadOptions) -> Record:
     try:
         letter = json.loads(line.raw)
         source, number = str(letter["source"]), int(letter["line"])

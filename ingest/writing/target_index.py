@@ -125,12 +125,12 @@ class IndexWatch:
                 if self.again and now and not self.engine.index_exists(name):
                     # One of several indices was deleted, which is usual for old ones.
                     continue
-                raise IndexChanged(self._gone(name, now))
+                raise IndexChanged(self._gone_message(name, now))
         try:
             for mappings in self.engine.all_mappings(self.index).values():
                 check_index(mappings, self.index, self.recipe)
         except IndexMissing as error:
-            raise IndexChanged(self._gone(self.index, now)) from error
+            raise IndexChanged(self._gone_message(self.index, now)) from error
         except (ConfigError, RecipeMismatch, SchemeMismatch) as error:
             raise IndexChanged(self._other_recipe(error)) from error
         # Indices that came since, as after a rollover.
@@ -157,7 +157,7 @@ class IndexWatch:
             f"lack the mappings of fingerprints. Index all documents again: {again}"
         )
 
-    def _gone(self, name: str, now: Mapping[str, str]) -> str:
+    def _gone_message(self, name: str, now: Mapping[str, str]) -> str:
         count = self._written[name]
         many = counted(count, "document of this run", "documents of this run")
         if self.again:

@@ -35,7 +35,7 @@ from shinglefold.ingest.pipeline.pipeline import Outcome, Pipeline, encode_docum
 from shinglefold.ingest.pipeline.steps import Failure
 from shinglefold.ingest.readers.record import without_surrogates
 from shinglefold.options.validation import check_workers
-from shinglefold.runtime.signals import deferred
+from shinglefold.runtime.signals import defer_interrupts
 
 _Q = TypeVar("_Q")
 _A = TypeVar("_A")
@@ -82,7 +82,7 @@ class WorkerProcess:
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(self._work, theirs, ours), daemon=True)
         # A signal handler's exception during the fork would be lost, or leave an unknown process.
-        with deferred():
+        with defer_interrupts():
             process.start()
             self._process, self._channel = process, ours
         # Only the child keeps its end of the pipe open, so that the pipe closes when the child dies.
@@ -243,7 +243,11 @@ def elide_texts(outcome: Outcome, document: Mapping[str, Any]) -> Outcome:
         for name, value in (outcome.document or {}).items()
         if type(value) is str and len(value) >= _ELIDED_LENGTH and document.get(name) is value
     }
-    return _replaced(outcome, same, {document[name]: one for name, one in same.items()}) if same else outcome
+    return (
+        _replace_fields(outcome, same, {document[name]: one for name, one in same.items()})
+        if same
+        else outcome
+    )
 
 
 def restore_texts(outcome: Outcome, document: Mapping[str, Any] | None) -> Outcome:
@@ -254,10 +258,10 @@ def restore_texts(outcome: Outcome, document: Mapping[str, Any] | None) -> Outco
     if not same or document is None:
         return outcome
     texts = {name: document[field] for name, field in same.items()}
-    return _replaced(outcome, texts, {UnchangedText(name): text for name, text in texts.items()})
+    return _replace_fields(outcome, texts, {UnchangedText(name): text for name, text in texts.items()})
 
 
-def _replaced(outcome: Outcome, fields: Mapping[str, Any], texts: Mapping[Any, Any]) -> Outcome:
+def _replace_fields(outcome: Outcome, fields: Mapping[str, Any], texts: Mapping[Any, Any]) -> Outcome:
     """Return an outcome with new values in ``fields``, and with the prepared document adapted to them."""
     document, prepared = {**(outcome.document or {}), **fields}, outcome.prepared
     return outcome._replace(document=document, prepared=prepared and prepared.of(texts))
@@ -387,7 +391,7 @@ def _one_by_one(worker: WorkerProcess, block: _Documents) -> BlockAnswer:
     for answer in answers_one_by_one(worker, ([document] for document in block)):
         if answer is None:
             crashes += 1
-            outcomes.append(_crashed(worker.exit_reason))
+            outcomes.append(_crash_outcome(worker.exit_reason))
         else:
             outcomes += answer.outcomes
             meter.add(answer.meter)
@@ -395,7 +399,7 @@ def _one_by_one(worker: WorkerProcess, block: _Documents) -> BlockAnswer:
     return BlockAnswer(outcomes, meter)
 
 
-def _crashed(exit_reason: str) -> Outcome:
+def _crash_outcome(exit_reason: str) -> Outcome:
     return Outcome("failed", None, Failure("worker", None, f"the worker process died: {exit_reason}"))
 
 

@@ -144,9 +144,9 @@ def _line_by_line(options: ReadOptions, worker: WorkerProcess, task: Task) -> tu
     for line, answer in zip(read.lines, answers_one_by_one(worker, single), strict=True):
         if answer is None:
             place = line.file or read.source, line.number, f"the worker process died: {worker.exit_reason}"
-            whole = whole.joined(TaskAnswer(left_out=[place]))
+            whole = whole.join(TaskAnswer(left_out=[place]))
         else:
-            whole = whole.joined(answer[1])
+            whole = whole.join(answer[1])
     return task, whole
 
 

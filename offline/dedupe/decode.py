@@ -160,7 +160,7 @@ class TaskAnswer:
     problem: str = ""
     seen: FieldWatch | None = None
 
-    def joined(self, other: "TaskAnswer") -> "TaskAnswer":
+    def join(self, other: "TaskAnswer") -> "TaskAnswer":
         """Return this result with that of another line of the task."""
         if self.seen is not None and other.seen is not None:
             self.seen.merge(other.seen)

@@ -246,7 +246,7 @@ class FingerprintTable:
         source, line = self._places.read(document, document + 1)[0].tolist()
         return f"{self._sources[source]}:{line}"
 
-    def shown(self, documents: NDArray[np.integer]) -> list[tuple[str, dict[str, Any]]]:
+    def shown_fields(self, documents: NDArray[np.integer]) -> list[tuple[str, dict[str, Any]]]:
         """Return the languages of documents, and the fields that are shown; empty if none were read."""
         if not len(self._shown):
             return [("", {}) for _ in documents]

@@ -27,7 +27,7 @@ from shinglefold.offline.dedupe.slots import (
     iter_slots,
     slot_count,
 )
-from shinglefold.sketch.candidates import Buckets, ragged
+from shinglefold.sketch.candidates import Buckets, iter_ragged
 from shinglefold.sketch.clustering import DisjointSets, connect, union_large_bucket
 from shinglefold.sketch.verification import PairVerdicts
 
@@ -105,13 +105,13 @@ class _Search:
         # Near-duplicates share many slots, so the first slots already drop most pairs found before.
         for begin in range(0, slot, _SLOTS):
             a, b = a[kept], b[kept]
-            kept = ~self._met(a, b, range(begin, min(begin + _SLOTS, slot)))
+            kept = ~self._share_bucket(a, b, range(begin, min(begin + _SLOTS, slot)))
         a, b = a[kept], b[kept]
         equal = self._judge.equal(a, b)
         kept = equal[:, slot] & (np.count_nonzero(equal, axis=1) >= self._min_shared)
         self._verify(a[kept], b[kept])
 
-    def _met(self, a: Int64s, b: Int64s, slots: range) -> NDArray[np.bool_]:
+    def _share_bucket(self, a: Int64s, b: Int64s, slots: range) -> NDArray[np.bool_]:
         """Return which pairs share a supershingle of these slots in a bucket that is not large."""
         equal = self._judge.equal(a, b, slots.start, slots.stop)
         if self._large:
@@ -119,7 +119,7 @@ class _Search:
         return np.asarray(equal.any(axis=1))
 
     def _verify(self, a: Int64s, b: Int64s) -> None:
-        found: PairVerdicts = self._judge.verified(a, b)
+        found: PairVerdicts = self._judge.verify(a, b)
         kept = found.kept
         self._add(_rows(a[kept], b[kept], found.resemblance[kept], found.similarity[kept]))
 
@@ -147,7 +147,7 @@ class _Search:
         a, b = np.unique(np.concatenate(found), axis=0).T
         for begin in range(0, len(a), _TOGETHER):
             one, other = a[begin : begin + _TOGETHER], b[begin : begin + _TOGETHER]
-            fresh = ~self._met(one, other, range(slot_count(self._table)))
+            fresh = ~self._share_bucket(one, other, range(slot_count(self._table)))
             fresh &= self._first[one] != self._first[other]
             self._verify(one[fresh], other[fresh])
         return skipped
@@ -194,7 +194,7 @@ class _PairCopies:
         a, b = rows["a"].astype(np.int64), rows["b"].astype(np.int64)
         (of_a, all_a), (of_b, all_b) = self._sizes(a), self._sizes(b)
         self.left_out += int((all_a * all_b - of_a * of_b).sum())
-        for owner, number in ragged(of_a * of_b):
+        for owner, number in iter_ragged(of_a * of_b):
             place_a, place_b = np.divmod(number, of_b[owner])
             one, other = self._copy(a[owner], place_a), self._copy(b[owner], place_b)
             found = rows[owner]
@@ -276,7 +276,7 @@ def leader_labels(
         for others, alike in ((buckets.equal(place), True), (buckets.candidates(place), False)):
             near = others[free[others]]
             if len(near) and not alike:
-                near = near[judge.verified(np.full(len(near), row), rows[near]).kept]
+                near = near[judge.verify(np.full(len(near), row), rows[near]).kept]
             free[near] = False
             leaders[rows[near]] = row
     copies = np.flatnonzero(duplicates.is_duplicate)

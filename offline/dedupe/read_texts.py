@@ -85,16 +85,16 @@ class TextReader:
         left_out += [(one.source, one.line, reason) for _, reason, one in tally.refused]
         facts = self._signer.facts(texts, kept)
         made = self._signer.tools.fingerprinter.fingerprint_arrays(texts, languages, facts)
-        blocks = [replace(_block(made, kept), shown=list(self._kept(made, kept)))] if kept else []
+        blocks = [replace(_block(made, kept), shown=list(self._shown_fields(made, kept)))] if kept else []
         left_out.sort(key=lambda one: one[1])
-        return TaskAnswer(blocks, found.count, left_out, seen=self._seen(lines))
+        return TaskAnswer(blocks, found.count, left_out, seen=self._watch_fields(lines))
 
     def _records(self, found: LineRange) -> Iterator[Record]:
         options = replace(self.options, encoding=found.encoding)
         yield from found.refused
         yield from filter(None, (record_of(line, found.source, options) for line in found.lines))
 
-    def _kept(self, made: FingerprintArrays, lines: Sequence[ParsedLine]) -> Iterator[bytes]:
+    def _shown_fields(self, made: FingerprintArrays, lines: Sequence[ParsedLine]) -> Iterator[bytes]:
         """Yield the fields of documents that are shown, and the language they were read in."""
         if not self._shown:
             return
@@ -106,7 +106,7 @@ class TextReader:
             }
             yield json.dumps([language, short], default=str).encode()
 
-    def _seen(self, lines: Sequence[ParsedLine]) -> FieldWatch:
+    def _watch_fields(self, lines: Sequence[ParsedLine]) -> FieldWatch:
         """Return the fields of documents, and the documents to add to the sample of all tasks."""
         before = len(self._watch.sample)
         found = replace(self._watch, documents=0)

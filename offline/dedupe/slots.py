@@ -227,14 +227,14 @@ class PairJudge:
         """Return a function that returns which pairs of a bucket of this slot are near-duplicates."""
 
         def alike(a: Int64s, b: Int64s) -> NDArray[np.bool_]:
-            kept = self._nominated(a, b, slot)
+            kept = self._nomination_mask(a, b, slot)
             rows = np.flatnonzero(kept)
-            kept[rows] = self.verified(a[rows], b[rows]).kept
+            kept[rows] = self.verify(a[rows], b[rows]).kept
             return kept
 
         return alike
 
-    def _nominated(self, a: Int64s, b: Int64s, slot: int) -> NDArray[np.bool_]:
+    def _nomination_mask(self, a: Int64s, b: Int64s, slot: int) -> NDArray[np.bool_]:
         least = self._table.scheme.decision.min_shared
         if least > 1:
             return np.asarray(np.count_nonzero(self.equal(a, b), axis=1) >= least)
@@ -243,7 +243,7 @@ class PairJudge:
             return np.ones(len(a), np.bool_)
         return np.asarray(self._words[a, slot] == self._words[b, slot])
 
-    def verified(self, a: Int64s, b: Int64s) -> PairVerdicts:
+    def verify(self, a: Int64s, b: Int64s) -> PairVerdicts:
         """Return the verdicts on pairs that share enough supershingles."""
         near = self._verifier.similar_length(a, b)
         rows = np.flatnonzero(near)

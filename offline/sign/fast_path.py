@@ -84,7 +84,7 @@ class FastPath:
             at, count = found.next, count + len(found.starts)
             documents, tokens = len(languages), sum(len(block.hashes) for block in hashed)
             if at >= end or documents >= _DOCUMENTS or tokens >= _TOKENS:
-                prints += self._made(hashed, languages)
+                prints += self._fingerprint_json(hashed, languages)
                 hashed, languages = [], []
         signed = {
             number: (view[first:last], self._target, one, b"}\n")
@@ -92,7 +92,7 @@ class FastPath:
         }
         return FastLines(signed, odd, count, [*present.tolist(), declared])
 
-    def _made(self, hashed: list[HashedBlock], languages: list[str | None]) -> list[bytes]:
+    def _fingerprint_json(self, hashed: list[HashedBlock], languages: list[str | None]) -> list[bytes]:
         batch = self._tools.canonicalizer.batch(hashed)
         return self._tools.fingerprinter.batch_json(batch, languages)
 

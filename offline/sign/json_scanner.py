@@ -139,7 +139,7 @@ def _scan(data, at, names, longest, codes, lines, present):  # type: ignore[no-u
                 if _is_repeated(data, name, at, hashes, names_before):
                     break
                 names_before += 1
-                which = _named(data, name, at, joined, name_ends)
+                which = _name_position(data, name, at, joined, name_ends)
                 at = _past_blanks(data, at + 1)
                 if data[at] != _COLON:
                     break
@@ -158,7 +158,7 @@ def _scan(data, at, names, longest, codes, lines, present):  # type: ignore[no-u
                             codes[used] = _LINE_END
                             used += 1
                         last_text = which
-                        at, used = _decoded(data, value, codes, used)
+                        at, used = _decode_string(data, value, codes, used)
                         if at < 0:
                             full = at == -2
                             break
@@ -245,7 +245,7 @@ def _is_repeated(data, first, last, hashes, count):  # type: ignore[no-untyped-d
 
 
 @compile_function
-def _named(data, begin, end, joined, ends):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _name_position(data, begin, end, joined, ends):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Return the position of a name, −1 if it is unknown. The last name also matches as a prefix."""
     first = 0
     for which in range(len(ends) - 1):
@@ -277,7 +277,7 @@ def _string_end(data, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN2
 
 
 @compile_function
-def _decoded(data, at, codes, used):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _decode_string(data, at, codes, used):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Return the end of a string (−1: odd, −2: the block is full) and the new number of code points."""
     most = len(codes) - 4
     spot, put = np.uint64(at), np.uint64(used)

@@ -36,7 +36,7 @@ def sign_rows(signer: Signer, task: RowGroup, path: str, tally: SignTally, *, as
         for batch in batches:
             rows = rows_of(batch.select(read))
             plain = list(_documents(signer, task, rows, number, tally))
-            made = signer.signed([one for _, one in plain], tally)
+            made = signer.sign_documents([one for _, one in plain], tally)
             places = {id(one): place for place, one in plain}
             if as_parquet:
                 kept = [(places[id(one)], one, fingerprint) for one, fingerprint in made]
@@ -48,7 +48,7 @@ def sign_rows(signer: Signer, task: RowGroup, path: str, tally: SignTally, *, as
         if as_parquet:
             # A part without rows has the columns, too.
             tables = tables or [_table(signer, file.schema_arrow.empty_table(), (), tally)]
-            _written(part, pa.concat_tables(tables))
+            _write_table(part, pa.concat_tables(tables))
     return Path(path).stat().st_size
 
 
@@ -102,7 +102,7 @@ def write_ids(pieces: Sequence[bytes | memoryview], target: str, path: str) -> i
     """Write lines of ids and fingerprints as Parquet, and return the bytes written."""
     rows = msgspec.json.decode(b"[" + b",".join(piece for piece in pieces if piece != b"\n") + b"]")
     with open(path, "wb") as part:
-        _written(part, _ids([row["_id"] for row in rows], [get(row, target) for row in rows], target))
+        _write_table(part, _ids([row["_id"] for row in rows], [get(row, target) for row in rows], target))
     return Path(path).stat().st_size
 
 
@@ -111,7 +111,7 @@ def join(made: Sequence[bytes], target: str, path: str) -> None:
     pa = pyarrow_module()
     tables = [pa.parquet.read_table(BytesIO(one)) for one in made]
     with open(path, "wb") as part:
-        _written(part, pa.concat_tables([_ids([], [], target), *tables]))
+        _write_table(part, pa.concat_tables([_ids([], [], target), *tables]))
 
 
 def check_tables(sources: Sequence[str], options: SignOptions, *, as_parquet: bool) -> None:
@@ -188,7 +188,7 @@ def print_type(pa: "ModuleType") -> Any:  # noqa: ANN401 - a type
     return pa.struct([*parts.items(), ("supershingles", pa.list_(text)), ("signature", text)])
 
 
-def _written(part: Any, table: Any) -> None:  # noqa: ANN401 - pyarrow's
+def _write_table(part: Any, table: Any) -> None:  # noqa: ANN401 - pyarrow's
     writer = parquet_writer(part, table.schema)
     writer.write_table(table)
     writer.close()

@@ -76,15 +76,15 @@ def check_types(schemas: Mapping[str, Any]) -> None:
         names = set(schema.names) ^ set(other.names)
         if names:
             lacking = source if (name := min(names)) in schema.names else first
-            raise _refused(first, source, f"{lacking} has no [{name}]")
+            raise _column_mismatch(first, source, f"{lacking} has no [{name}]")
         for field in schema:
             kinds = field.type, other.field(field.name).type
             if _common(*kinds) is None:
-                raise _refused(first, source, f"[{field.name}] is {kinds[0]} and {kinds[1]}")
+                raise _column_mismatch(first, source, f"[{field.name}] is {kinds[0]} and {kinds[1]}")
         schema = common([schema, other])
 
 
-def _refused(first: str, source: str, why: str) -> ConfigError:
+def _column_mismatch(first: str, source: str, why: str) -> ConfigError:
     return ConfigError(
         f"{first} and {source} have different columns ({why}), of which no one table can be made: sign them "
         "into a file each, or add --only-ids"
@@ -182,10 +182,10 @@ def _plain_value(column: Any) -> Any:  # noqa: ANN401 - pyarrow's
     try:
         return column.cast(coarse)
     except pa.ArrowInvalid:
-        return _said(column)
+        return _nanoseconds_as_text(column)
 
 
-def _said(column: Any) -> Any:  # noqa: ANN401 - pyarrow's
+def _nanoseconds_as_text(column: Any) -> Any:  # noqa: ANN401 - pyarrow's
     """Return a column of nanoseconds as text; the same column if its time zone is unknown."""
     import pyarrow as pa
 

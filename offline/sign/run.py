@@ -247,7 +247,7 @@ class _Signing:
         """Sign all tasks; return why the run was stopped early, else an empty string."""
         stopped = ""
         try:
-            with closing(self._tallied()) as answers:
+            with closing(self._tallies_by_task()) as answers:
                 self._take_all(answers)
         except KeyboardInterrupt as error:
             stopped = str(error) or "interrupted"
@@ -269,7 +269,7 @@ class _Signing:
                 raise InputError(tally.problem)
             with self.stats.letters.all_or_none():
                 self.stats.keep(request.task, tally)
-                with self._written():
+                with self._translate_write_errors():
                     self.sink.take(Path(request.path), tally)
             self.stats.count(request.task, tally)
             if self.journal is not None and self.journal.due:
@@ -283,7 +283,7 @@ class _Signing:
     def finish(self) -> str:
         """Publish the output; return why that failed, else an empty string."""
         try:
-            with self._written():
+            with self._translate_write_errors():
                 self.sink.finish()
         except OutputError as error:
             return str(error)
@@ -291,7 +291,7 @@ class _Signing:
 
     def _note(self) -> None:
         if self.journal is not None:
-            with self._written():
+            with self._translate_write_errors():
                 self.journal.note(self.stats.state(self.sink.sync()))
 
     def _unwritten(self, error: OSError) -> OutputError:
@@ -309,7 +309,7 @@ class _Signing:
         return str(self.job.target) if isinstance(self.job.target, Path) else "standard output"
 
     @contextmanager
-    def _written(self) -> Iterator[None]:
+    def _translate_write_errors(self) -> Iterator[None]:
         try:
             yield
         except BrokenPipeError:
@@ -334,7 +334,7 @@ class _Signing:
                 sample=number == done,
             )
 
-    def _tallied(self) -> Generator[tuple[PartTask, SignTally], None, None]:
+    def _tallies_by_task(self) -> Generator[tuple[PartTask, SignTally], None, None]:
         # Workers return tallies without their tasks.
         requests, again = tee(self._requests())
         for tally in self._tallies(requests):

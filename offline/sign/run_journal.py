@@ -70,7 +70,7 @@ class RunJournal:
         # The run that had the lock may have finished and removed the file.
         while self._file is None or not is_same_file(self._file, self._path):
             self.close()
-            self._file = self._opened()
+            self._file = self._open_file()
             self._lock(self._file)
         # A kill may have cut off the first entry.
         if not _HEAD.startswith(os.pread(self._file, len(_HEAD), 0)):
@@ -104,7 +104,7 @@ class RunJournal:
     def name(self, whole: Path) -> None:
         """Rename a complete, synced file to the target, and remove the folder."""
         whole.replace(self.target)
-        self._sync_beside()
+        self._sync_parent()
         self.remove()
 
     def remove(self) -> None:
@@ -114,7 +114,7 @@ class RunJournal:
         self.folder.rename(gone)
         shutil.rmtree(gone)
 
-    def _opened(self) -> int:
+    def _open_file(self) -> int:
         while True:
             try:
                 self.folder.mkdir(exist_ok=True)
@@ -151,9 +151,9 @@ class RunJournal:
             self._append(self._identity)
         except OSError as error:
             raise OutputError.of(f"beside {self.target}", error) from error
-        self._sync_beside()
+        self._sync_parent()
 
-    def _sync_beside(self) -> None:
+    def _sync_parent(self) -> None:
         # Syncing needs the right to read the folder, which its writer may lack.
         with suppress(OSError):
             sync_folder(self.target.parent)

@@ -27,7 +27,7 @@ from shinglefold.model.scheme import Scheme
 from shinglefold.model.seal import Seal
 from shinglefold.model.stored_fingerprint import overwrite_refusal, without_fingerprint
 from shinglefold.offline.sign.parquet_file import encode_special
-from shinglefold.offline.sign.tasks import ByteRange, LineRange, read_lines, read_stretch, record_of
+from shinglefold.offline.sign.tasks import ByteRange, LineRange, read_lines, read_range, record_of
 
 if TYPE_CHECKING:
     from shinglefold.offline.sign.fast_path import FastPath
@@ -138,7 +138,7 @@ class Signer:
             return self._signed_fast(fast, task, tally)
         read = read_lines(task, self.options.reading.max_bytes)
         tally.lines = read.count
-        return [piece for _, pieces in self._signed(read, tally) for piece in pieces]
+        return [piece for _, pieces in self._sign_lines(read, tally) for piece in pieces]
 
     def fast_path(self) -> "FastPath | None":
         """Return the compiled signer of plain lines; None if options or missing code exclude it."""
@@ -159,7 +159,7 @@ class Signer:
     ) -> Sequence[bytes | memoryview]:
         from shinglefold.offline.sign.fast_path import in_order
 
-        data, begin, end, last = read_stretch(task, self.options.reading.max_bytes)
+        data, begin, end, last = read_range(task, self.options.reading.max_bytes)
         found = fast.sign(data, begin, end)
         odd = found.odd if last is None else [*found.odd, last._replace(number=found.lines + 1)]
         tally.lines = found.lines + (last is not None)
@@ -169,17 +169,17 @@ class Signer:
         tally.present |= there.intersection(self._watched)
         tally.meter.add(self.tools.meter.take())
         rest = LineRange(task.source, tuple(odd), task.encoding, task.fraction)
-        others = dict(self._signed(rest, tally)) if odd else {}
+        others = dict(self._sign_lines(rest, tally)) if odd else {}
         return list(in_order(found, others))
 
-    def _signed(self, read: LineRange, tally: SignTally) -> Iterator[tuple[int, tuple[bytes, ...]]]:
+    def _sign_lines(self, read: LineRange, tally: SignTally) -> Iterator[tuple[int, tuple[bytes, ...]]]:
         """Yield the line numbers of signed documents, and their lines with fingerprints as pieces."""
         tally.refused += [("read", record.reason, record) for record in read.refused]
         tally.meter.counts["replaced"] += read.replaced
-        for one, fingerprint in self.signed(list(self._documents(read, tally)), tally):
+        for one, fingerprint in self.sign_documents(list(self._documents(read, tally)), tally):
             yield one.line, self.line_of(one, fingerprint, tally)
 
-    def signed(self, plain: Sequence[ParsedLine], tally: SignTally) -> list[tuple[ParsedLine, bytes]]:
+    def sign_documents(self, plain: Sequence[ParsedLine], tally: SignTally) -> list[tuple[ParsedLine, bytes]]:
         """Return the documents that have a text, each with its fingerprint as JSON."""
         self._record_fields(plain, tally)
         kept, texts, languages = self.texts(plain, tally)

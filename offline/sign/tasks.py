@@ -209,7 +209,7 @@ def read_lines(task: ByteRange | LineRange, max_bytes: int) -> LineRange:
     """
     if isinstance(task, LineRange):
         return task
-    data, begin, end, last = read_stretch(task, max_bytes)
+    data, begin, end, last = read_range(task, max_bytes)
     raws = data[begin:end].split(b"\n")[:-1]
     found = [Line(number, raw.rstrip(b"\r"), "") for number, raw in enumerate(raws, 1)]
     if last is not None:
@@ -225,7 +225,7 @@ def record_of(line: Line, source: str, options: ReadOptions) -> Record | None:
     return parse_line(line._replace(raw=raw), line.file or source, options)
 
 
-class Stretch(NamedTuple):
+class RangeBytes(NamedTuple):
     """The bytes of a range: complete lines from ``begin`` to ``end``, and ``last``, which ends after it."""
 
     data: bytes
@@ -234,7 +234,7 @@ class Stretch(NamedTuple):
     last: Line | None
 
 
-def read_stretch(task: ByteRange, max_bytes: int) -> Stretch:
+def read_range(task: ByteRange, max_bytes: int) -> RangeBytes:
     """Return the bytes of the lines that begin in a range.
 
     Args:
@@ -248,12 +248,12 @@ def read_stretch(task: ByteRange, max_bytes: int) -> Stretch:
         # A line that begins before the range belongs to the task before.
         begin = data.find(b"\n") + 1 if task.begin else 0
         if task.begin and not begin:
-            return Stretch(data, 0, 0, None)
+            return RangeBytes(data, 0, 0, None)
         end = data.rfind(b"\n") + 1
         if end == len(data):
-            return Stretch(data, begin, end, None)
+            return RangeBytes(data, begin, end, None)
         last, reason = _to_its_end(file, data[end:], max_bytes)
-        return Stretch(data, begin, end, Line(0, last.rstrip(b"\r"), reason))
+        return RangeBytes(data, begin, end, Line(0, last.rstrip(b"\r"), reason))
 
 
 def _whole(file: IO[bytes], size: int) -> bytes:

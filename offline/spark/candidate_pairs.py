@@ -17,7 +17,7 @@ from shinglefold.offline.spark.fingerprint_rows import Column, compute, matrix, 
 from shinglefold.offline.spark.session import Batch, Frame, StageStore, totals
 from shinglefold.options.validation import check_int
 from shinglefold.sketch.b_bit_minhash import least_estimate, length_ratio, packed_size
-from shinglefold.sketch.candidates import CHUNK, ragged
+from shinglefold.sketch.candidates import CHUNK, iter_ragged
 from shinglefold.sketch.verification import PairVerifier, Texts, Words
 
 _SCHEMA = "a long, b long, held long"
@@ -66,7 +66,7 @@ def candidates(nominations: Frame, scheme: Scheme) -> Frame:
     return shared.select("a", "b")
 
 
-def crowding(nominations: Frame, bounds: Bounds) -> dict[str, int]:
+def crowd_counts(nominations: Frame, bounds: Bounds) -> dict[str, int]:
     """Return counts of the pairs and crowded supershingles that ``nominations`` returned.
 
     Returns:
@@ -122,42 +122,42 @@ class _Nominate:
                 held += same
                 rows, starts = rows.part(same), starts[1:] - same if same else starts
                 if len(rows.keys):
-                    yield _told(held)
+                    yield _crowd_row(held)
                     held = 0
             last = int(starts[-1]) if len(starts) else 0
-            yield from self._closed(rows.part(0, last), starts)
+            yield from self._pairs_of_keys(rows.part(0, last), starts)
             left = rows.part(last)
             if len(left.keys) > self.bounds.most:
                 yield from self._crowd(left)
                 centres, held, left = left.part(0, self.bounds.centres), len(left.keys), _NOTHING
-        yield from self._closed(left, run_starts(left.keys))
+        yield from self._pairs_of_keys(left, run_starts(left.keys))
         if held:
-            yield _told(held)
+            yield _crowd_row(held)
 
-    def _closed(self, rows: _Bucket, starts: Int64s) -> Iterator[Batch]:
+    def _pairs_of_keys(self, rows: _Bucket, starts: Int64s) -> Iterator[Batch]:
         """Yield the pairs of keys, all of whose rows are given; ignore a start beyond the last row."""
         starts = starts[starts < len(rows.keys)]
         sizes = np.diff(starts, append=len(rows.keys))
         for place in np.flatnonzero(sizes > self.bounds.most).tolist():
             begin, size = int(starts[place]), int(sizes[place])
             yield from self._crowd(rows.part(begin, begin + size))
-            yield _told(size)
+            yield _crowd_row(size)
         ends = np.repeat(np.where(sizes > self.bounds.most, 0, starts + sizes), sizes)
-        behind = np.maximum(0, ends - np.arange(len(ends)) - 1)
-        for owner, number in ragged(behind, CHUNK):
+        followers = np.maximum(0, ends - np.arange(len(ends)) - 1)
+        for owner, number in iter_ragged(followers, CHUNK):
             yield self._pairs(rows, owner, rows, owner + 1 + number)
 
     def _crowd(self, rows: _Bucket) -> Iterator[Batch]:
         """Yield the pairs of a crowded key: two centres, or a centre and another row."""
         centres = rows.part(0, self.bounds.centres)
-        behind = np.arange(len(centres.keys), dtype=np.int64)[::-1]
-        for owner, number in ragged(behind, CHUNK):
+        followers = np.arange(len(centres.keys), dtype=np.int64)[::-1]
+        for owner, number in iter_ragged(followers, CHUNK):
             yield self._pairs(centres, owner, centres, owner + 1 + number)
         yield from self._against(centres, rows.part(self.bounds.centres))
 
     def _against(self, centres: _Bucket, rows: _Bucket) -> Iterator[Batch]:
         counts = np.full(len(rows.keys), len(centres.keys), np.int64)
-        for owner, number in ragged(counts, CHUNK):
+        for owner, number in iter_ragged(counts, CHUNK):
             yield self._pairs(centres, number, rows, owner)
 
     def _pairs(self, ones: _Bucket, one: Int64s, others: _Bucket, other: Int64s) -> Batch:
@@ -170,7 +170,7 @@ class _Nominate:
         return _batch(np.minimum(a, b), np.maximum(a, b), pa.nulls(len(a), pa.int64()))
 
 
-def _told(held: int) -> Batch:
+def _crowd_row(held: int) -> Batch:
     """Return the row of a crowded key, with the number of its documents."""
     none = np.zeros(1, np.int64)
     return _batch(none, none, pa.array([held], pa.int64()))
@@ -221,7 +221,7 @@ def _firsts(batches: Iterable[Batch]) -> Iterator[Batch]:
         firsts = np.where(run >= 0, own[begins][run] if len(begins) else first, first)
         leads = other | np.concatenate(([sketches[0] != sketch], sketches[1:] != sketches[:-1]))
         digest, sketch, first = digests[-1].as_py(), sketches[-1], int(firsts[-1])
-        yield _marked(batch, firsts, leads)
+        yield _blank_repeats(batch, firsts, leads)
 
 
 def _changes(texts: Column) -> NDArray[np.bool_]:
@@ -230,7 +230,7 @@ def _changes(texts: Column) -> NDArray[np.bool_]:
     return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _marked(batch: Batch, firsts: NDArray[np.int64], leads: NDArray[np.bool_]) -> Batch:
+def _blank_repeats(batch: Batch, firsts: NDArray[np.int64], leads: NDArray[np.bool_]) -> Batch:
     kept = pa.array(leads)
     columns = {
         name: compute.if_else(kept, batch.column(name), pa.scalar(None, batch.column(name).type))
@@ -248,7 +248,9 @@ _TEXTS = ("written", "canonical")
 _VERIFIED = "a long, b long, resemblance double, similarity double"
 
 
-def verified(pairs: Frame, originals: Frame, prints: Frame, scheme: Scheme, work: StageStore) -> Frame:
+def verify_candidates(
+    pairs: Frame, originals: Frame, prints: Frame, scheme: Scheme, work: StageStore
+) -> Frame:
     """Return the candidates that are near-duplicates: (a, b, resemblance, similarity).
 
     Texts decide if the scheme says so and ``prints`` has their words. Signatures then drop only pairs that
@@ -261,14 +263,14 @@ def verified(pairs: Frame, originals: Frame, prints: Frame, scheme: Scheme, work
     decision, leading = scheme.decision, originals.where("leads")
     if not set(_TEXTS) <= set(prints.columns):
         decision = replace(decision, verify="signature") if decision.verify == "text" else decision
-        return _decided(pairs, leading, scheme, decision, _SIGNED)
+        return _decide(pairs, leading, scheme, decision, _SIGNED)
     possible = work.keep(
-        _decided(pairs, leading, scheme, _lenient_decision(scheme), _SIGNED).select("a", "b"), "possible"
+        _decide(pairs, leading, scheme, _lenient_decision(scheme), _SIGNED).select("a", "b"), "possible"
     )
-    return _decided(possible, _needed(possible, prints), scheme, decision, (*_SIGNED, *_TEXTS))
+    return _decide(possible, _rows_of_pairs(possible, prints), scheme, decision, (*_SIGNED, *_TEXTS))
 
 
-def _needed(pairs: Frame, prints: Frame) -> Frame:
+def _rows_of_pairs(pairs: Frame, prints: Frame) -> Frame:
     """Return the fingerprint rows of the documents that occur in pairs."""
     numbers_ = pairs.selectExpr("explode(array(a, b)) AS number").distinct()
     if totals(numbers_, count="count(1)")["count"] <= _SENT:
@@ -284,9 +286,7 @@ def _lenient_decision(scheme: Scheme) -> Decision:
     return replace(decision, verify="signature", min_resemblance=least)
 
 
-def _decided(
-    pairs: Frame, prints: Frame, scheme: Scheme, decision: Decision, columns: Sequence[str]
-) -> Frame:
+def _decide(pairs: Frame, prints: Frame, scheme: Scheme, decision: Decision, columns: Sequence[str]) -> Frame:
     joined = pairs
     for side in "ab":
         named = (f"{name} AS {name}_{side}" for name in columns)

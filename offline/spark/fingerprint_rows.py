@@ -217,7 +217,7 @@ class _Reader:
         words: list[str] = []
         parts = ("digest", "supershingles", "signature")
         for row in batch.select(parts).to_pylist():
-            state, made = self._told(row)
+            state, made = self._state_and_fingerprint(row)
             states.append(state)
             digests.append(made.digest if made else "")
             shingles.append(made.shingles if made else 0)
@@ -233,7 +233,7 @@ class _Reader:
             packed.reshape(len(signatures), self._layout.size),
         )
 
-    def _told(self, row: dict[str, Any]) -> tuple[int, Fingerprint | None]:
+    def _state_and_fingerprint(self, row: dict[str, Any]) -> tuple[int, Fingerprint | None]:
         """Return the state of a row, and its fingerprint if it is ``SIGNED`` or ``UNSIGNED``."""
         if row["digest"] is None and not row["supershingles"] and not row["signature"]:
             return UNSIGNED, None

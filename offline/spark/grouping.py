@@ -16,10 +16,10 @@ from shinglefold.model.values import Int64s
 from shinglefold.offline.spark.candidate_pairs import (
     Bounds,
     candidates,
-    crowding,
+    crowd_counts,
     nominations,
     originals,
-    verified,
+    verify_candidates,
 )
 from shinglefold.offline.spark.fingerprint_rows import FOREIGN, SIGNED, UNREADABLE, UNSIGNED, numbers, prints
 from shinglefold.offline.spark.session import Batch, Frame, StageStore, totals
@@ -30,7 +30,7 @@ _SCHEMA = "a long, b long, moved long"
 _MOST = 100
 
 
-def connected(
+def connected_components(
     edges: Frame, work: StageStore, told: Callable[[int, int], None] = lambda _round, _moved: None
 ) -> Frame:
     """Return the components of a graph as (number, root); the root is the least number of a component.
@@ -54,8 +54,8 @@ def connected(
     edges = work.keep(edges.where("a != b").selectExpr("greatest(a, b) AS a", "least(a, b) AS b"), "edges-0")
     for number in range(1, _MOST + 1):
         both = edges.selectExpr("a", "b").union(edges.selectExpr("b AS a", "a AS b"))
-        large = _starred(both.selectExpr("a", "b", "0L AS moved"), "large")
-        edges = work.keep(_starred(large, "small"), f"edges-{number % 2}")
+        large = _star_edges(both.selectExpr("a", "b", "0L AS moved"), "large")
+        edges = work.keep(_star_edges(large, "small"), f"edges-{number % 2}")
         moved = totals(edges, moved="sum(moved)")["moved"]
         told(number, moved)
         if not moved:
@@ -64,7 +64,7 @@ def connected(
     raise ConfigError(f"groups were not settled after {_MOST} rounds: please report this, with the scheme")
 
 
-def _starred(edges: Frame, kind: Literal["large", "small"]) -> Frame:
+def _star_edges(edges: Frame, kind: Literal["large", "small"]) -> Frame:
     ordered = edges.repartition("a").sortWithinPartitions("a", "b")
     return ordered.mapInArrow(_Star(kind == "large"), _SCHEMA)
 
@@ -94,9 +94,11 @@ class _Star:
             run = np.cumsum(first) - 1
             leasts = np.where(run >= 0, np.minimum(a, b)[begins][run] if len(begins) else least, least)
             node, least, last = int(a[-1]), int(leasts[-1]), int(b[-1])
-            yield self._linked(a[fresh], b[fresh], leasts[fresh], first[fresh], int(moved.sum()))
+            yield self._link_edges(a[fresh], b[fresh], leasts[fresh], first[fresh], int(moved.sum()))
 
-    def _linked(self, a: Int64s, b: Int64s, leasts: Int64s, first: NDArray[np.bool_], before: int) -> Batch:
+    def _link_edges(
+        self, a: Int64s, b: Int64s, leasts: Int64s, first: NDArray[np.bool_], before: int
+    ) -> Batch:
         if self.large:
             greater = b > a
             return _batch(b[greater], leasts[greater], (leasts != a)[greater], before)
@@ -140,9 +142,9 @@ class SparkSummary:
 
     ``read``: all documents. Each is ``signed``; ``unsigned``, too short or without a fingerprint;
     ``unreadable``, damaged or sealed; or ``foreign``, of another scheme. ``copies``: documents with the
-    canonical text of an earlier one. ``nominated``, ``crowded``, ``held``, ``skipped``: see ``crowding``.
-    ``pairs``: verified pairs. ``rounds``: how many ``connected`` took. ``groups``, ``members``: the groups
-    returned, and their documents. ``linkage``: how these were made.
+    canonical text of an earlier one. ``nominated``, ``crowded``, ``held``, ``skipped``: see ``crowd_counts``.
+    ``pairs``: verified pairs. ``rounds``: how many ``connected_components`` took. ``groups``, ``members``:
+    the groups returned, and their documents. ``linkage``: how these were made.
     """
 
     read: int = 0
@@ -206,26 +208,26 @@ def groups(
     """
     summary = SparkSummary()
     report("reading fingerprints")
-    rows = _numbered(signed, scheme, work, options, summary)
+    rows = _fingerprint_rows(signed, scheme, work, options, summary)
     whole = work.keep(originals(rows), "originals")
     summary.take(totals(whole, copies="count_if(number != first)"))
     report(f"looking for candidates among {summary.signed:,} documents")
-    pairs = _paired(whole, rows, scheme, work, bounds=options.bounds, summary=summary)
+    pairs = _find_pairs(whole, rows, scheme, work, bounds=options.bounds, summary=summary)
     exact = whole.where("number != first").selectExpr("number AS a", "first AS b")
 
     report(f"connecting {summary.pairs:,} pairs and {summary.copies:,} exact copies")
 
-    def told(number: int, changed: int) -> None:
+    def report_round(number: int, changed: int) -> None:
         summary.rounds = number
         report(f"connecting: round {number} moved {changed:,} edges")
 
-    labels = connected(pairs.select("a", "b").union(exact), work, told)
+    labels = connected_components(pairs.select("a", "b").union(exact), work, report_round)
     report("naming groups")
-    found = _named(labels, whole, work, options.min_size, summary)
+    found = _name_groups(labels, whole, work, options.min_size, summary)
     return Grouped(found, pairs, whole, summary)
 
 
-def _numbered(
+def _fingerprint_rows(
     signed: Frame, scheme: Scheme, work: StageStore, options: GroupOptions, summary: SparkSummary
 ) -> Frame:
     rows = work.keep(prints(signed, scheme, target=options.target, id_field=options.id_field), "prints")
@@ -243,17 +245,17 @@ def _numbered(
     return rows
 
 
-def _paired(
+def _find_pairs(
     whole: Frame, rows: Frame, scheme: Scheme, work: StageStore, *, bounds: Bounds, summary: SparkSummary
 ) -> Frame:
     nominated = work.keep(nominations(whole, scheme, bounds), "nominated")
-    summary.take(crowding(nominated, bounds))
-    kept = work.keep(verified(candidates(nominated, scheme), whole, rows, scheme, work), "pairs")
+    summary.take(crowd_counts(nominated, bounds))
+    kept = work.keep(verify_candidates(candidates(nominated, scheme), whole, rows, scheme, work), "pairs")
     summary.take(totals(kept, pairs="count(1)"))
     return kept
 
 
-def _named(labels: Frame, whole: Frame, work: StageStore, least: int, summary: SparkSummary) -> Frame:
+def _name_groups(labels: Frame, whole: Frame, work: StageStore, least: int, summary: SparkSummary) -> Frame:
     named = labels.join(whole.selectExpr("number", "id AS _id"), "number")
     of_group = "OVER (PARTITION BY root)"
     told = (f"min(_id) {of_group} AS `group`", f"count(1) {of_group} AS size", "number = root AS counts")

@@ -82,10 +82,10 @@ def _whole(parts: Mapping[str, Any]) -> dict[str, Any] | None:
     whole = {name: found.get(name) for name in _PARTS}
     if all(value is None for value in whole.values()):
         return None
-    return whole if _typed(whole) else {**dict.fromkeys(_PARTS), "digest": ""}
+    return whole if _has_field_types(whole) else {**dict.fromkeys(_PARTS), "digest": ""}
 
 
-def _typed(parts: Mapping[str, Any]) -> bool:
+def _has_field_types(parts: Mapping[str, Any]) -> bool:
     words, shingles = parts["supershingles"], parts["shingles"]
     texts = [parts[name] for name in ("scheme", "lang", "digest", "signature")]
     listed = words is None or (isinstance(words, list) and all(isinstance(word, str) for word in words))

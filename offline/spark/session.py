@@ -164,7 +164,7 @@ _FILES = ("PATH_NOT_FOUND", "PATH_ALREADY_EXISTS", "UNABLE_TO_INFER_SCHEMA", "FA
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Translate errors of Spark into errors of shinglefold.
 
     Raises:
@@ -176,17 +176,17 @@ def translated() -> Iterator[None]:
     try:
         yield
     except pyspark.PySparkException as error:
-        raise _translated(str(error), error.getCondition() or "") from error
+        raise _translate_error(str(error), error.getCondition() or "") from error
     except gateway.Py4JError as error:
-        raise _translated(str(error), "") from error
+        raise _translate_error(str(error), "") from error
 
 
-def _translated(text: str, condition: str) -> ShinglefoldError:
+def _translate_error(text: str, condition: str) -> ShinglefoldError:
     found = _OURS.search(text)
     if found is not None:
         # Our other errors take more than a message, so they can't be made again from the text.
         return ConfigError(found[2]) if found[1] == "ConfigError" else InputError(found[2])
-    line = _told(text)
+    line = _innermost_cause(text)
     if "CANNOT_MERGE" in condition + line:
         return InputError(f"columns of one name must be of one type in all files, so cast them: {line}")
     if "MALFORMED_RECORD" in condition + text:
@@ -196,7 +196,7 @@ def _translated(text: str, condition: str) -> ShinglefoldError:
     return EngineError(f"Spark stopped: {line}; its log says more")
 
 
-def _told(text: str) -> str:
+def _innermost_cause(text: str) -> str:
     """Return the line of a Java stack trace with the innermost cause."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ")]

@@ -89,9 +89,9 @@ class _Sign:
         for numbered in batches:
             whole = numbered.rename_columns(self.columns)
             for begin in range(0, whole.num_rows, _ROWS):
-                yield self._signed(signer, whole.slice(begin, _ROWS))
+                yield self._sign_batch(signer, whole.slice(begin, _ROWS))
 
-    def _signed(self, signer: Signer, batch: Batch) -> Batch:
+    def _sign_batch(self, signer: Signer, batch: Batch) -> Batch:
         names = [
             name.partition(".")[0]
             for name in (
@@ -118,7 +118,7 @@ class _Sign:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         columns[self.options.target] = pa.array([made.get(row) for row in rows], print_type(pa))
         if self.beside:
-            columns[BESIDE] = _beside([others.get(row) for row in rows])
+            columns[BESIDE] = _unstored_column([others.get(row) for row in rows])
         columns[PROBLEM] = pa.array([problems.get(row) for row in rows], pa.string())
         return pa.RecordBatch.from_pydict(columns)
 
@@ -140,7 +140,7 @@ def _fields(scheme: Scheme, found: Sequence[UnstoredFingerprint]) -> list[dict[s
     ]
 
 
-def _beside(found: Sequence[UnstoredFingerprint | None]) -> pa.StructArray:
+def _unstored_column(found: Sequence[UnstoredFingerprint | None]) -> pa.StructArray:
     kinds = dict.fromkeys(("supershingles", "written", "canonical"), pa.binary())
     rows = [None if one is None else {name: getattr(one, name) for name in kinds} for one in found]
     return pa.array(rows, pa.struct(list(kinds.items())))

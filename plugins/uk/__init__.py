@@ -84,7 +84,7 @@ class Ukrainian(Language):
 
     def knows(self, word: str) -> bool:
         """Return whether the dictionary has a word."""
-        return _WORD.fullmatch(word) is not None and self._morphology.knows(self._restored(word))
+        return _WORD.fullmatch(word) is not None and self._morphology.knows(self._restore_apostrophe(word))
 
     def canonical(self, word: str) -> str | None:
         """Return the lemma or the word itself; None if the options drop it."""
@@ -93,7 +93,7 @@ class Ukrainian(Language):
         if not _WORD.fullmatch(word):
             return word
         # For г the dictionary finds words with г and with ґ; folded, their lemmas are the same.
-        whole = self._restored(word)
+        whole = self._restore_apostrophe(word)
         parses = [Parse(lemma.replace("ґ", "г"), tags) for lemma, tags in self._morphology.parses(whole)]
         if self.options.drop_function_words and any(tags & _FUNCTIONAL for _, tags in parses):
             return None
@@ -102,7 +102,7 @@ class Ukrainian(Language):
             return None
         return lemma if self._mode == "lemma" else word
 
-    def _restored(self, word: str) -> str:
+    def _restore_apostrophe(self, word: str) -> str:
         """Return a word with the apostrophe that it lacks (мясо → м'ясо), if only then it is a word."""
         places = (
             [] if "'" in word or self._morphology.knows(word) else [m.end() for m in _BARE.finditer(word)]

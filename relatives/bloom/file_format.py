@@ -42,7 +42,7 @@ class Stored:
         if number in self._checked or number >= len(self.header["checksums"]):
             return
         if xxh3_64_intdigest(self.arrays[number].data) != self.header["checksums"][number]:
-            raise damaged(self.path, f"array {number} does not have its checksum")
+            raise damage_error(self.path, f"array {number} does not have its checksum")
         self._checked.add(number)
 
 
@@ -84,7 +84,7 @@ def load(path: str | os.PathLike[str], kind: str) -> Stored:
     return Stored(target, header, _arrays(target, mapped, header))
 
 
-def damaged(path: Path, how: str) -> InputError:
+def damage_error(path: Path, how: str) -> InputError:
     """Return the error for a damaged file."""
     return InputError(f"the filter in {path} is damaged: {how}. Restore it from a copy, or make it again")
 
@@ -96,7 +96,7 @@ def _begin(length: int) -> int:
 
 def _header(path: Path, mapped: NDArray[np.uint8]) -> dict[str, Any]:
     if len(mapped) < _HEAD.itemsize:
-        raise damaged(path, "it is too short")
+        raise damage_error(path, "it is too short")
     head = mapped[: _HEAD.itemsize].view(_HEAD)[0]
     if head["magic"] != _MAGIC:
         raise InputError(f"{path} is not a filter of shinglefold, or is damaged; make it again")
@@ -104,7 +104,7 @@ def _header(path: Path, mapped: NDArray[np.uint8]) -> dict[str, Any]:
     begin = _begin(length)
     body = mapped[_HEAD.itemsize : _HEAD.itemsize + length].tobytes()
     if xxh3_64_intdigest(body) != int(head["checksum"]) or mapped[_HEAD.itemsize + length : begin].any():
-        raise damaged(path, "its header does not have its checksum")
+        raise damage_error(path, "its header does not have its checksum")
     header: dict[str, Any] = json.loads(body)
     return header
 
@@ -114,5 +114,5 @@ def _arrays(path: Path, mapped: NDArray[np.uint8], header: Mapping[str, Any]) ->
     size = header["length"] * kind.itemsize
     begin = _begin(int(mapped[: _HEAD.itemsize].view(_HEAD)[0]["length"]))
     if len(mapped) != begin + size * count:
-        raise damaged(path, f"it has {len(mapped):,} bytes instead of {begin + size * count:,}")
+        raise damage_error(path, f"it has {len(mapped):,} bytes instead of {begin + size * count:,}")
     return [mapped[begin + size * at : begin + size * (at + 1)].view(kind) for at in range(count)]

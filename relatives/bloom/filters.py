@@ -328,7 +328,7 @@ class CountingFilter(SingleFilter):
 
     def add(self, elements: Uint64s) -> None:
         """Add elements; repeated ones count."""
-        places, times = self._counted(elements)
+        places, times = self._count_positions(elements)
         counters = self._held[places].astype(np.int64) + times
         self._held[places] = np.minimum(counters, _FULL)
 
@@ -338,7 +338,7 @@ class CountingFilter(SingleFilter):
         Raises:
             KeyError: one is not in the filter; then none is removed.
         """
-        places, times = self._counted(elements)
+        places, times = self._count_positions(elements)
         before = self._held[places].astype(np.int64)
         stays = before == _FULL
         if not (stays | (before >= times)).all():
@@ -351,5 +351,5 @@ class CountingFilter(SingleFilter):
         held: NDArray[np.bool_] = np.all(counters > 0, axis=1)
         return held
 
-    def _counted(self, elements: Uint64s) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _count_positions(self, elements: Uint64s) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return np.unique(self.shape.places(elements).ravel(), return_counts=True)

@@ -132,7 +132,7 @@ class PseudoMatrixFilter:
         if name in self._pieces:
             raise ConfigError(f"{name!r} is in the filter already; delete it first")
         distinct = _distinct(elements)
-        self._add(name, distinct, pieces_of(0, self._placed(len(distinct))))
+        self._add(name, distinct, pieces_of(0, self._place(len(distinct))))
 
     def delete(self, name: str, elements: Elements) -> None:
         """Remove a document, and rebuild the rows it was in.
@@ -146,7 +146,7 @@ class PseudoMatrixFilter:
         """
         rows = {piece.row for piece in self._pieces[name]}
         others = {other for row in rows for other in self._held[row]} - {name}
-        known = {other: self._known(other, elements) for other in sorted(others)}
+        known = {other: self._distinct_elements(other, elements) for other in sorted(others)}
         for piece in self._pieces.pop(name):
             self._free[piece.row] += len(piece)
             self._held[piece.row].discard(name)
@@ -164,10 +164,10 @@ class PseudoMatrixFilter:
         old one is emptied.
         """
         while (last := max((row for row, held in enumerate(self._held) if held), default=0)) > 0:
-            moved = self._moved(last)
+            moved = self._move_pieces(last)
             if moved is None:
                 return
-            known = {name: self._known(name, elements) for name in moved}
+            known = {name: self._distinct_elements(name, elements) for name in moved}
             for name, pieces in moved.items():
                 kept = tuple(piece for piece in self._pieces[name] if piece.row != last)
                 self._add(name, known[name], pieces, kept)
@@ -226,7 +226,7 @@ class PseudoMatrixFilter:
             found._note(name, tuple(RowPiece(*piece) for piece in pieces))
         return found
 
-    def _placed(self, length: int) -> list[tuple[int, int]]:
+    def _place(self, length: int) -> list[tuple[int, int]]:
         """Return rows for a new document, with the number of elements for each; add rows if necessary."""
         capacity = self.bit_rows.shape.elements
         while (placed := place(length, self._free, capacity, self.whole)) is None:
@@ -234,7 +234,7 @@ class PseudoMatrixFilter:
             self._grow(ROWS)
         return placed
 
-    def _moved(self, last: int) -> dict[str, tuple[RowPiece, ...]] | None:
+    def _move_pieces(self, last: int) -> dict[str, tuple[RowPiece, ...]] | None:
         """Return new pieces, in the rows before, for the documents of a row; None if not all fit."""
         free = self._free[:last].copy()
         moved: dict[str, tuple[RowPiece, ...]] = {}
@@ -278,7 +278,7 @@ class PseudoMatrixFilter:
         self._free = np.concatenate((self._free, fresh))
         self._held.extend(set() for _ in range(rows))
 
-    def _known(self, name: str, elements: Elements) -> Uint64s:
+    def _distinct_elements(self, name: str, elements: Elements) -> Uint64s:
         distinct = _distinct(elements(name))
         if len(distinct) != sum(map(len, self._pieces[name])):
             raise ConfigError(

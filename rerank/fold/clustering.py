@@ -35,7 +35,7 @@ from shinglefold.rerank.representatives import Candidate, choose, load_policies
 from shinglefold.rerank.request.arguments import hits_of
 from shinglefold.rerank.request.bodies import complete_tie_groups
 from shinglefold.rerank.request.fold_options import FoldOptions
-from shinglefold.sketch.clustering import connected
+from shinglefold.sketch.clustering import connected_components
 
 #: The number of hits compared with each other at a time.
 BLOCK = 1000
@@ -348,7 +348,9 @@ class ConnectedFolding(_Folding):
         self._reader.counts = FingerprintCounts(repeated=self._repeated)
         prints = self._reader.read(self.hits)
         members: dict[int, list[int]] = {}
-        for place, label in enumerate(connected(*_pairs(self._matcher, prints), len(prints)).tolist()):
+        for place, label in enumerate(
+            connected_components(*_pairs(self._matcher, prints), len(prints)).tolist()
+        ):
             if self._first_occurrence[place]:
                 members.setdefault(label, []).append(place)
         found = (Group(self._representative(group, prints), tuple(group)) for group in members.values())

@@ -85,7 +85,7 @@ def _lead(words, planes, columns, scopes, spans, bits, lowest, most, ratio, lead
                 if ratio > 0:
                     one, other = float(shingles[leader]), float(shingles[hit])
                     near = one + other <= 0 or 2.0 * min(one, other) / (one + other) >= ratio
-                near = near and _differing(words[leader], words[hit], bits, lowest) <= most
+                near = near and _count_differences(words[leader], words[hit], bits, lowest) <= most
             for scope in range(len(spans)):
                 # NaN stands for no value and compares false.
                 near = near and abs(scopes[leader, scope] - scopes[hit, scope]) <= spans[scope]
@@ -104,7 +104,7 @@ def _count(planes, leader, begin, differing):  # type: ignore[no-untyped-def]  #
 
 
 @compile_function
-def _differing(one, other, bits, lowest):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _count_differences(one, other, bits, lowest):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Count the values in which two signatures differ."""
     found = np.int64(0)
     for word in range(len(one)):

@@ -15,7 +15,7 @@ from shinglefold.rerank.request.fold_options import FoldOptions
 from shinglefold.sketch.b_bit_minhash import (
     agreement_rows,
     bit_planes,
-    differing,
+    count_differing,
     estimate,
     least_estimate,
     length_ratio,
@@ -161,9 +161,9 @@ class Matcher:
         half of the bits. Signatures agree in at least as many bits as values, so no match is lost.
         """
         words = self.sufficient_words
-        near = self._agreeing(ones.plane[:, :words], rows, others.plane[:, :words], begin)
+        near = self._agreement_mask(ones.plane[:, :words], rows, others.plane[:, :words], begin)
         if self.min_shared:
-            near &= _shared(ones.prints, rows, others, begin) >= self.min_shared
+            near &= _shared_counts(ones.prints, rows, others, begin) >= self.min_shared
         return _without_self(near, ones, rows, others, begin)
 
     def later_candidates(self, block: Compared, begin: int, end: int) -> Mask:
@@ -171,11 +171,11 @@ class Matcher:
         plane = block.plane[:, : self.sufficient_words]
         count = end - begin
         if self.need:
-            near = differing(plane[:, :, begin:end], plane[:, :, begin:]) <= self.values - self.need
+            near = count_differing(plane[:, :, begin:end], plane[:, :, begin:]) <= self.values - self.need
         else:
             near = np.ones((count, len(block) - begin), np.bool_)
         if self.min_shared:
-            near &= _shared(block.prints, np.arange(begin, end), block, begin) >= self.min_shared
+            near &= _shared_counts(block.prints, np.arange(begin, end), block, begin) >= self.min_shared
         places = np.arange(count)
         near[:, :count] &= places > places[:, None]
         return near
@@ -187,7 +187,7 @@ class Matcher:
 
     def decide_dense(self, near: Mask, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
         """Return which candidates match, comparing all pairs at once; for many candidates."""
-        near = near & self._agreeing(ones.planes, rows, others.planes, begin)
+        near = near & self._agreement_mask(ones.planes, rows, others.planes, begin)
         near &= self._alike(ones, rows, others, begin)
         return self._apply_digests_and_scopes(near, ones, rows, others, begin)
 
@@ -215,11 +215,11 @@ class Matcher:
         """How many words of a bit plane rule out unrelated pairs; None: all."""
         return _sufficient_words(self.values, self.bits, self.values - self.need)
 
-    def _agreeing(self, ones: Uint64s, rows: Int64s, others: Uint64s, begin: int) -> Mask:
+    def _agreement_mask(self, ones: Uint64s, rows: Int64s, others: Uint64s, begin: int) -> Mask:
         """Return which pairs differ in at most as many bits of these planes as matching pairs may."""
         if not self.need:
             return np.ones((len(rows), others.shape[2] - begin), np.bool_)
-        return differing(ones[:, :, rows], others[:, :, begin:]) <= self.values - self.need
+        return count_differing(ones[:, :, rows], others[:, :, begin:]) <= self.values - self.need
 
     def _alike(self, ones: Compared, rows: Int64s, others: Compared, begin: int) -> Mask:
         """Return which pairs have signatures and similar lengths."""
@@ -361,7 +361,9 @@ def length_bounds(shingles: Int64s, ratio: float) -> tuple[Int64s, Int64s]:
     return least, np.where(length_ratio(own, high) >= ratio, high, own).max(axis=1)
 
 
-def _shared(ones: FingerprintColumns, rows: Int64s, others: Compared, begin: int) -> NDArray[np.uint16]:
+def _shared_counts(
+    ones: FingerprintColumns, rows: Int64s, others: Compared, begin: int
+) -> NDArray[np.uint16]:
     """Return the number of supershingles that pairs share, uint16 (R, m − begin)."""
     counts = np.empty((len(rows), len(others)), np.uint16)
     for row, place in enumerate(rows.tolist()):

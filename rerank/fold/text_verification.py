@@ -104,7 +104,7 @@ class _Dictionaries:
         ones = np.array([row[one] for one, _, _ in pairs], np.int64)
         others = np.array([row[other] for _, other, _ in pairs], np.int64)
         own = {name: texts[name] for name in row}
-        written = self.written(own)
+        written = self.written_words(own)
         tokens = Texts(written, self._words(self._tokens, self.both[1], own) if anywhere else written)
         return alike_by_text(tokens, ones, others, least, np.full(len(pairs), anywhere))
 
@@ -121,7 +121,7 @@ class _Dictionaries:
             known |= made
         return [known[key] for key in keys]
 
-    def written(self, texts: Mapping[bytes, str]) -> Words:
+    def written_words(self, texts: Mapping[bytes, str]) -> Words:
         """Return the words of texts as written."""
         return self._words(self._written, self.both[0], texts)
 
@@ -215,7 +215,7 @@ class TextStage:
             return None
         if one == other:
             return 1.0
-        words = self._dictionaries.written({_text_hash(text): text for text in (one, other)})
+        words = self._dictionaries.written_words({_text_hash(text): text for text in (one, other)})
         (found,) = words.similarities(np.zeros(1, np.int64), np.ones(1, np.int64), 0.0).tolist()
         return None if isnan(found) else float(found)
 

@@ -243,7 +243,7 @@ class GroupCounter:
             else:
                 self.extra.append(self._total_request())
 
-    def counted(self, answer: JSON, extra: Sequence[JSON], groups: Sequence[int]) -> Steps[GroupCounts]:
+    def count_groups(self, answer: JSON, extra: Sequence[JSON], groups: Sequence[int]) -> Steps[GroupCounts]:
         """Return the counts of a page from its answers, with further requests if necessary."""
         for one in extra:
             self.partial.note(one)

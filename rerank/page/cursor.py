@@ -64,7 +64,7 @@ class Cursor:
         """Whether nothing was shown yet."""
         return self.after is None and not self.count
 
-    def renewed(self, pit: str | None) -> "Cursor":
+    def restart(self, pit: str | None) -> "Cursor":
         """Return a cursor that begins at the first hit again and leaves out the hits shown."""
         return replace(self, pit=pit, after=None, behind=0)
 

@@ -1,4 +1,4 @@
-"""Fetches the hits of a page, by sequence number if possible, else by id, and sets stale ones apart.
+"""Fetches the hits of a page, by sequence number if possible, else by id, and splits off stale ones.
 
 Engines store ids with the sources, so reading 200 ids costs more than everything else that folding reads.
 Sequence numbers are doc values, and unique within a shard. The exception is an index made by ``_shrink``: its
@@ -101,7 +101,7 @@ class SeqNoFetch:
         request["docvalue_fields"] = with_doc_values(request, [self._digest])
         return {**request, "seq_no_primary_term": True}
 
-    def found(self, hits: Sequence[Hit], answer: Sequence[JSON]) -> list[JSON]:
+    def hits_in_order(self, hits: Sequence[Hit], answer: Sequence[JSON]) -> list[JSON]:
         """Return the requested hits of an answer, in their order.
 
         Raises:
@@ -224,7 +224,7 @@ def _by_seq_no(
         except WindowTooLarge:
             # Requests by id may be smaller.
             raise AmbiguousSeqNo from None
-        found += numbered.found(hits, answer["hits"]["hits"])
+        found += numbered.hits_in_order(hits, answer["hits"]["hits"])
     return dict(zip(places, found, strict=True))
 
 
@@ -308,7 +308,7 @@ def page_hits(reading: "WindowReader", page: Sequence[JSON]) -> Steps[tuple[list
     return result, len(page) - len(result)
 
 
-def set_stale_apart(
+def split_stale(
     reading: "WindowReader",
     groups: Sequence[Group],
     found: dict[int, JSON],
@@ -332,13 +332,13 @@ def set_stale_apart(
     stale = yield from _stale(reading, stage, _in_groups(groups, found), found)
     asked: set[int] = set()
     while stale:
-        apart = sorted(_apart(groups, stale, prefer), key=lambda group: group.members[0])
-        new = [one.representative for one in apart if one.representative not in found.keys() | asked]
+        split = sorted(_split_groups(groups, stale, prefer), key=lambda group: group.members[0])
+        new = [one.representative for one in split if one.representative not in found.keys() | asked]
         if not new:
-            return apart, stale
+            return split, stale
         asked |= set(new)
         found |= yield from fetch_hits(reading, new)
-        stale |= yield from _stale(reading, stage, _in_groups(apart, set(new) & found.keys()), found)
+        stale |= yield from _stale(reading, stage, _in_groups(split, set(new) & found.keys()), found)
     return groups, stale
 
 
@@ -365,7 +365,7 @@ def _stale(
     )
 
 
-def _apart(
+def _split_groups(
     groups: Sequence[Group], stale: set[int], prefer: Callable[[Sequence[int]], Sequence[int]]
 ) -> Iterator[Group]:
     for group in groups:

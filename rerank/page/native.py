@@ -13,7 +13,7 @@ from shinglefold.rerank.hits import (
     field_values,
     identity,
     lost_hits,
-    missing,
+    missing_parts,
     with_source,
 )
 from shinglefold.rerank.index_knowledge import IndexFacts
@@ -187,7 +187,7 @@ class _Page:
         if lacking or len(numbers) < len(hits):
             return None
         self._partial.note(answer)
-        counted = yield from self._counting.counted(answer, extra, numbers)
+        counted = yield from self._counting.count_groups(answer, extra, numbers)
         page = [
             self._hit(hit, counted.members.get(number, 1)) for hit, number in zip(hits, numbers, strict=True)
         ]
@@ -293,8 +293,8 @@ def unfolded_page(answer: JSON, body: Mapping[str, Any] | None, scheme: str, rea
     if body is not None:
         # The engine accepted these numbers, also as text or with a fraction.
         start, size = int(float(body.get("from", 0))), int(float(body.get("size", 10)))
-    cut = 0 if body is None else _cut(answer, body, start, size)
-    lacks = missing(answer) | ({CUT: cut} if cut else {})
+    cut = 0 if body is None else _lost_count(answer, body, start, size)
+    lacks = missing_parts(answer) | ({CUT: cut} if cut else {})
     counters = _counters(
         {"scheme": scheme, "mode": "unfolded", "mode_reason": reason},
         _stopped_by(answer, body, start, size, lacks),
@@ -343,7 +343,7 @@ def _stopped_by(
     return "end_of_results" if window is None or start + count < window else "rank_window_reached"
 
 
-def _cut(answer: JSON, body: Mapping[str, Any], start: int, size: int) -> int:
+def _lost_count(answer: JSON, body: Mapping[str, Any], start: int, size: int) -> int:
     """Return the least number of hits that were counted, and are missing."""
     if "search_after" in body or "collapse" in body or not narrowable(body):
         # Totals do not bound the hits.

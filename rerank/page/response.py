@@ -17,7 +17,7 @@ from shinglefold.rerank.page.fetch import (
     fetch_fields,
     fetch_hits,
     page_hits,
-    set_stale_apart,
+    split_stale,
 )
 from shinglefold.rerank.page.window import WindowReader
 from shinglefold.rerank.representatives import Candidate, choose, load_policies
@@ -90,19 +90,19 @@ def _stay(reading: WindowReader) -> Steps[None]:
 def _answer_page(reading: WindowReader) -> Steps[JSON]:
     collapsed = reading.collapsed()
     groups: Sequence[Group] = collapsed.groups[reading.start : reading.needed]
-    attached = [_attached(group, reading.options.members) for group in groups]
+    attached = [_first_members(group, reading.options.members) for group in groups]
     found = yield from fetch_hits(reading, [place for places in attached for place in places])
     before = len(groups)
-    groups, stale = yield from set_stale_apart(
-        reading, groups, found, lambda places: _preferred(reading, places)
+    groups, stale = yield from split_stale(
+        reading, groups, found, lambda places: _sort_by_preference(reading, places)
     )
-    attached = [_attached(group, reading.options.members) for group in groups] if stale else attached
-    apart = len(groups) - before
+    attached = [_first_members(group, reading.options.members) for group in groups] if stale else attached
+    added = len(groups) - before
     decided, text_verdicts = yield from _decide_by_text(reading, groups, attached, found, stale=stale)
     if decided is not None:
-        decided = decided._replace(parted=decided.parted + apart)
+        decided = decided._replace(parted=decided.parted + added)
         groups = tuple(decided.groups)
-        attached = [_attached(group, reading.options.members) for group in groups]
+        attached = [_first_members(group, reading.options.members) for group in groups]
     inner = _as_members(found, reading.options.member_source)
     page = [
         found[group.representative] | _inner_hits(reading, group, [inner[at] for at in places if at in inner])
@@ -150,7 +150,7 @@ def _completions(reading: WindowReader) -> Steps[JSON]:
     return {"suggest": answer["suggest"]} if "suggest" in answer else {}
 
 
-def _attached(group: Group, members: int) -> list[int]:
+def _first_members(group: Group, members: int) -> list[int]:
     """Return the representative and up to ``members`` other members, in rank order."""
     others = [place for place in group.members if place != group.representative]
     return [group.representative, *others[:members]]
@@ -202,11 +202,11 @@ def _decide_by_text(
     sure |= certain
     verdicts = dict.fromkeys(sure, True) | verdicts
     chained = chained_members(groups, attached, verdicts) if chains else ()
-    decided = apply_text_verdicts(groups, verdicts, chained, lambda gone: _preferred(reading, gone))
+    decided = apply_text_verdicts(groups, verdicts, chained, lambda gone: _sort_by_preference(reading, gone))
     return decided, text_verdicts
 
 
-def _preferred(reading: WindowReader, places: Sequence[int]) -> list[int]:
+def _sort_by_preference(reading: WindowReader, places: Sequence[int]) -> list[int]:
     """Return hits in the order in which the policies of the request prefer them."""
     policies = load_policies(reading.options.representative)
     counts = reading.columns(places).shingles

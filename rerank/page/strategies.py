@@ -153,7 +153,7 @@ def begin_cursor(request: SearchRequest, scheme: str, *, keep_alive: str | None,
     if isinstance(options.cursor, str) and not options.renew:
         return cursor
     pit = (yield Call("open_pit", (request.index, keep_alive))) if keep_alive is not None else None
-    return cursor.renewed(pit)
+    return cursor.restart(pit)
 
 
 def read_page(reading: WindowReader, cursor: Cursor, key: bytes) -> Steps[JSON]:
@@ -207,13 +207,13 @@ def next_cursor(cursor: Cursor, reading: WindowReader) -> Cursor | None:
     )
 
 
-def _shown_group(reading: WindowReader, group: Group, behind: int) -> JSON:
+def _shown_group(reading: WindowReader, group: Group, hits_before: int) -> JSON:
     """Return what later pages need of a group that was shown."""
     hit = reading.hits[group.representative]
     own = stored_fingerprint(hit, reading.field)
     stored = {f"{reading.field}.{part}": value for part, value in own.items()} | (hit.get("fields") or {})
     kept = {name: stored[name] for name in reading.kept if name in stored}
-    return {"mark": mark(hit), "rank": behind + group.members[0], "fields": kept}
+    return {"mark": mark(hit), "rank": hits_before + group.members[0], "fields": kept}
 
 
 def _pit_has_ended(error: BaseException) -> bool:

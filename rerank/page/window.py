@@ -353,7 +353,7 @@ class WindowReader:
 
     def _begins_again(self, answer: JSON, size: int) -> bool:
         """Return whether to read from the start again, because an answer lacks hits for the first time."""
-        if self._verified or not self._cut(answer, size):
+        if self._verified or not self._lost_count(answer, size):
             return False
         self._verified = self.constant = True
         self.first = self._total = None
@@ -380,23 +380,23 @@ class WindowReader:
             keys = len(total_order(self.body, self.tie))
             hits = [{**hit, "sort": hit["sort"][:keys]} for hit in hits]
         # A pipeline that removes hits does so in later answers, too, which have no totals.
-        broken = self.partial.note(answer, self._cut(answer, size)) or CUT in self.partial.lacks
+        broken = self.partial.note(answer, self._lost_count(answer, size)) or CUT in self.partial.lacks
         k = None if self.k_raised else raisable_k(self.body)
         self.ended = len(hits) < size and not broken and (k is None or k >= size)
         self.broken = len(hits) < size and broken
         return hits
 
-    def _cut(self, answer: JSON, size: int) -> int:
+    def _lost_count(self, answer: JSON, size: int) -> int:
         """Return the least number of counted hits that are missing.
 
         0 if totals do not bound the hits: if not only a query finds them, or after a request's own
         ``search_after``.
         """
         total = self._total or (self.first or answer)["hits"].get("total")
-        return lost_hits(answer, size, total, self._behind) if self._is_counted else 0
+        return lost_hits(answer, size, total, self._hits_before) if self._is_counted else 0
 
     @property
-    def _behind(self) -> int:
+    def _hits_before(self) -> int:
         """How many hits were read before, also for earlier pages."""
         return self._taken + (self.cursor.behind if self.cursor is not None else 0)
 
@@ -404,7 +404,7 @@ class WindowReader:
         """Count the hits at the end of a walk, if the answers so far lack their number."""
         total = (self.first or answer)["hits"].get("total")
         exact = isinstance(total, Mapping) and total["relation"] == "eq"
-        if exact or not self._behind or not self._is_counted or self.first == {}:
+        if exact or not self._hits_before or not self._is_counted or self.first == {}:
             return
         body = {**window_body(self.body, 0, (), first=False), "track_total_hits": True}
         counted = yield Call("search", self.under_pit(body))

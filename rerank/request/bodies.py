@@ -43,8 +43,8 @@ def limit_of(body: Mapping[str, Any]) -> Limit | None:
     if rank_window(body) is not None:
         return "rank_window_size"
     retriever = body.get("retriever")
-    beside = body.get("knn") or (isinstance(retriever, Mapping) and retriever.get("knn"))
-    return "k" if beside or has_nearest(body.get("query")) else None
+    searches_vectors = body.get("knn") or (isinstance(retriever, Mapping) and retriever.get("knn"))
+    return "k" if searches_vectors or has_nearest(body.get("query")) else None
 
 
 def has_nearest(query: object) -> bool:

@@ -41,7 +41,7 @@ def with_plain_values(body: JSON) -> JSON:
     changed |= {name: _WORDS[word] for name in _FLAGS if (word := body.get(name)) in ("true", "false")}
     for name in _QUERIES:
         if name in body and any("wrapper" in part for part in objects(body[name])):
-            changed[name] = _unwrapped(body[name])
+            changed[name] = _unwrap_queries(body[name])
             check_levels(changed)
     return {**body, **changed} if changed else body
 
@@ -56,10 +56,10 @@ def _whole(value: object) -> int | None:
         return None
 
 
-def _unwrapped(part: Any) -> Any:  # noqa: ANN401 - JSON
+def _unwrap_queries(part: Any) -> Any:  # noqa: ANN401 - JSON
     """Return queries with those that are wrapped in Base64 decoded; anything but JSON stays wrapped."""
     if isinstance(part, list):
-        return [_unwrapped(one) for one in part]
+        return [_unwrap_queries(one) for one in part]
     if not isinstance(part, Mapping):
         return part
     wrapped = part.get("wrapper")
@@ -68,8 +68,8 @@ def _unwrapped(part: Any) -> Any:  # noqa: ANN401 - JSON
             found = loads(b64decode(wrapped["query"], validate=True))
         except (ValueError, RecursionError):
             return part
-        return _unwrapped(found) if isinstance(found, Mapping) else part
-    return {name: _unwrapped(value) for name, value in part.items()}
+        return _unwrap_queries(found) if isinstance(found, Mapping) else part
+    return {name: _unwrap_queries(value) for name, value in part.items()}
 
 
 def objects(query: object) -> Iterator[Mapping[Any, Any]]:

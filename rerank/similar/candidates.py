@@ -12,7 +12,7 @@ from shinglefold.errors import ConfigError, WindowTooLarge
 from shinglefold.model.scheme import Verify
 from shinglefold.model.seal import Seal
 from shinglefold.rerank.engine_calls import Call, Steps, search_all
-from shinglefold.rerank.hits import PartialAnswer, missing, refuse_small_windows
+from shinglefold.rerank.hits import PartialAnswer, missing_parts, refuse_small_windows
 from shinglefold.rerank.index_recipes import IndexRecipe
 from shinglefold.rerank.request.bodies import SEQ_NO, complete_tie_groups
 from shinglefold.rerank.similar.decision import CandidateDecision, TextSource, decide_by_texts
@@ -236,7 +236,7 @@ def look_up(documents: Sequence[QueryDocument], query: SimilarQuery) -> Steps[li
     hits: list[list[JSON]] = [[] for _ in documents]
     lacks: list[JSON] = [{} for _ in documents]
     for place, answer in zip(places, answers, strict=True):
-        hits[place], lacks[place] = answer["hits"]["hits"], missing(answer)
+        hits[place], lacks[place] = answer["hits"]["hits"], missing_parts(answer)
     nominees, _ = query.decision.nominate(documents, hits)
     partial = PartialAnswer()
     source = TextSource(

@@ -139,7 +139,7 @@ class CandidateQueries(NamedTuple):
     ordered: JSON
 
     @classmethod
-    def sharing(
+    def for_shared_values(
         cls, field: str, values: Sequence[str], least: int, filters: Sequence[Mapping[str, Any]]
     ) -> "CandidateQueries":
         """Return the queries for documents that have at least ``least`` of these values in a field."""
@@ -178,7 +178,9 @@ def candidate_queries(
         return None
     narrowed = [*filters, *_same_values(document, scopes)]
     # A document with fewer keywords than must be shared has copies only if their text is equal.
-    return CandidateQueries.sharing(field, values, min(min_shared, len(words)) if words else 1, narrowed)
+    return CandidateQueries.for_shared_values(
+        field, values, min(min_shared, len(words)) if words else 1, narrowed
+    )
 
 
 def stored_digests(made: Fingerprint, scheme: Scheme, seal: Seal | None) -> list[str]:
@@ -290,7 +292,7 @@ class SimilarOptions:
         if self.verify is not None:
             check_choice("way to verify", self.verify, get_args(Verify))
         self.with_verification(Scheme())
-        self.folding()
+        self.as_fold_options()
 
     def with_verification(self, scheme: Scheme) -> Scheme:
         """Return the scheme with the verification and the similarity of these options; see ``thresholds``.
@@ -302,7 +304,7 @@ class SimilarOptions:
         chosen = {} if self.min_similarity is None else {"min_similarity": self.min_similarity}
         return scheme.with_options(verify=verify, **chosen)
 
-    def folding(self, verify: Verify = "signature") -> FoldOptions:
+    def as_fold_options(self, verify: Verify = "signature") -> FoldOptions:
         """Return the equivalent options of a folded search.
 
         Args:

@@ -136,11 +136,11 @@ class PageReader(Generic[M]):
     def _take(self) -> Steps[None]:
         matches, unreadable = yield from self._decide(self.blocks)
         self.unreadable += unreadable
-        behind = [match for match in matches if self._last is None or match.place > self._last]
+        later = [match for match in matches if self._last is None or match.place > self._last]
         room = self._size - len(self.shown)
-        self.count += len(behind)
-        self.shown += behind[:room]
-        self._left = behind[room:]
+        self.count += len(later)
+        self.shown += later[:room]
+        self._left = later[room:]
 
     def _next(self) -> tuple[object, ...] | None:
         return None if self.blocks.after is None else tuple(self.blocks.after)

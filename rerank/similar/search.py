@@ -124,7 +124,7 @@ class SimilarSteps(Generic[Driven]):
                 by_index=each if len(set(each.values())) > 1 else {},
                 mappings=recipe.mappings.values(),
             )
-        decision = CandidateDecision(scheme, chosen.folding(verify), recipe.field, self._seal, stage)
+        decision = CandidateDecision(scheme, chosen.as_fold_options(verify), recipe.field, self._seal, stage)
         read = decisive_fields(recipe.field, chosen.scope)
         dates = unreadable_dates(recipe.mappings.values(), near)
         fetched = {"_source": False, "docvalue_fields": with_doc_values({}, read, dates)}

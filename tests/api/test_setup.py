@@ -198,11 +198,11 @@ def site(monkeypatch):
     where = temporary_index("site")
     with shinglefold.open(where, "site") as opened:
         folded = opened.search(BODY)["dedup"]["folded"]
-    russian = registry.language_class("ru", registry.installed())
+    russian = registry.language_class("ru", registry.installed_languages())
     monkeypatch.setattr(russian, "version", classmethod(lambda _: "9-of-tomorrow"))
     monkeypatch.setattr(russian, "made_as", classmethod(lambda _, __: None))
     # As in a new process, which has loaded no language.
-    canonicalizer._shared.cache_clear()
+    canonicalizer._shared_canonicalizer.cache_clear()
     with shinglefold.open(where, "site") as opened:
         yield opened, folded
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench.clock import processor_time
-from bench.speed.regression import RECORD, losses, measured, processor, reference, told
+from bench.speed.regression import RECORD, losses, measured, processor, reference, report_losses
 
 WORD = np.random.default_rng(1).integers(0, 2**64, 1 << 16, np.uint64)
 
@@ -29,7 +29,7 @@ def test_work_that_takes_half_as_long_again_is_told_as_lost(capsys):
     record = measured(ways, work, {}, rounds=40)
     slow = measured({"sorting": longer}, work, record, rounds=40, seconds=0.0)
     assert losses(slow, record) == ["sorting"]
-    assert told(slow, record) == 1
+    assert report_losses(slow, record) == 1
     assert "sorting takes" in capsys.readouterr().err
 
 
@@ -37,7 +37,7 @@ def test_work_that_takes_as_long_as_ever_is_not():
     record = {"sorting": 1.0}
     same = measured({"sorting": work}, work, record, rounds=40, seconds=20.0)
     assert losses(same, record) == []
-    assert told(same, record) == 0
+    assert report_losses(same, record) == 0
 
 
 def test_what_is_on_no_record_is_lost_and_no_record_at_all_loses_nothing():

@@ -10,7 +10,7 @@ from shinglefold import registry
 from shinglefold.contracts.language import Language
 from shinglefold.engines.embedded import EmbeddedEngine
 from shinglefold.errors import MissingExtra
-from shinglefold.registry import installed, language_class
+from shinglefold.registry import installed_languages, language_class
 
 _TEXT = {"type": "text"}
 _OWN = {"title": "headline", "body": "content"}
@@ -76,8 +76,8 @@ def test_a_part_of_a_fingerprint_with_a_wrong_type_leads_to_another_field(run, m
 def test_all_languages_are_those_whose_dictionaries_are_there(run, make, monkeypatch):
     make({"title": _TEXT, "body": _TEXT})
     run("setup", "theirs")
-    points = {**installed(), "xx": EntryPoint("xx", f"{__name__}:Lacking", registry.LANGUAGES)}
-    monkeypatch.setattr(registry, "installed", lambda: points)
+    points = {**installed_languages(), "xx": EntryPoint("xx", f"{__name__}:Lacking", registry.LANGUAGES)}
+    monkeypatch.setattr(registry, "installed_languages", lambda: points)
     run("setup", "theirs", "--languages", "all").check(
         0, "left out because their dictionaries are not installed: xx"
     )

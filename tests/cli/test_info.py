@@ -11,7 +11,7 @@ import pytest
 from shinglefold import registry
 from shinglefold.contracts.language import Language
 from shinglefold.errors import MissingExtra
-from shinglefold.registry import installed
+from shinglefold.registry import installed_languages
 from shinglefold.settings import Settings
 
 
@@ -106,7 +106,7 @@ class LacksItsDictionary(NeedsAnExtra):
 
 def test_all_installed_languages_are_listed(run):
     told = run("info", "--json").json()["languages"]
-    assert [one["code"] for one in told] == list(installed())
+    assert [one["code"] for one in told] == list(installed_languages())
     for one in told:
         assert one["distribution"].startswith("shinglefold ")
         assert one["usable"]
@@ -118,7 +118,7 @@ def test_all_installed_languages_are_listed(run):
 def test_the_table_has_a_line_a_language(run):
     shown = run("info").out.split("\n\n")[-1].splitlines()
     assert shown[0].split()[:2] == ["language", "scripts"]
-    assert [line.split()[0] for line in shown[1:]] == list(installed())
+    assert [line.split()[0] for line in shown[1:]] == list(installed_languages())
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ def test_the_table_has_a_line_a_language(run):
     ],
 )
 def test_one_that_can_not_be_used_is_listed_with_what_it_lacks(run, monkeypatch, plugin, problem, install):
-    points = {**installed(), "xx": EntryPoint("xx", plugin, registry.LANGUAGES)}
-    monkeypatch.setattr(registry, "installed", lambda: points)
+    points = {**installed_languages(), "xx": EntryPoint("xx", plugin, registry.LANGUAGES)}
+    monkeypatch.setattr(registry, "installed_languages", lambda: points)
     ran = run("info", "--json").check(0)
     *others, last = ran.json()["languages"]
     assert [one["code"] for one in others] == list(points)[:-1]
@@ -146,8 +146,11 @@ def test_a_language_left_out_for_want_of_its_dictionary_is_named_once_with_the_c
     run, monkeypatch
 ):
     assert run("compare", "--text", "a b c", "a b c").err == ""
-    points = {**installed(), "xx": EntryPoint("xx", f"{__name__}:LacksItsDictionary", registry.LANGUAGES)}
-    monkeypatch.setattr(registry, "installed", lambda: points)
+    points = {
+        **installed_languages(),
+        "xx": EntryPoint("xx", f"{__name__}:LacksItsDictionary", registry.LANGUAGES),
+    }
+    monkeypatch.setattr(registry, "installed_languages", lambda: points)
     (told,) = run("compare", "--text", "a b c", "a b c", "--json").err.splitlines()
     assert "left out because their dictionaries are not installed: xx;" in told
     assert "pip install 'shinglefold[zh]'" in told

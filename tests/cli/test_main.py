@@ -78,7 +78,7 @@ def test_an_unexpected_error_is_one_line_too(run, monkeypatch):
     def broken(*_: object) -> None:
         raise ZeroDivisionError("of all things")
 
-    monkeypatch.setattr("shinglefold.registry.installed", broken)
+    monkeypatch.setattr("shinglefold.registry.installed_languages", broken)
     ran = run("info").check(1)
     assert ran.err.startswith("error: unexpected ZeroDivisionError: of all things")
     monkeypatch.setenv("SHINGLEFOLD_DEBUG", "1")

@@ -16,7 +16,7 @@ from shinglefold.model.recipe import (
     Recipe,
     comparable,
     first_difference,
-    retargeted,
+    retarget,
     stores_keywords,
     with_keywords,
 )
@@ -197,7 +197,7 @@ def test_a_pipeline_led_elsewhere_writes_and_reads_there():
             {"drop": {"on_failure": [{"supershingle": {"target_field": "_dedup"}}]}},
         ]
     }
-    assert retargeted(definition, "_dedup", "copies") == {
+    assert retarget(definition, "_dedup", "copies") == {
         "processors": [
             {"supershingle": {"fields": ["body"], "target_field": "copies"}},
             {"set": {"field": "kept", "copy_from": "copies.digest"}},
@@ -236,7 +236,7 @@ def test_fingerprints_of_another_field_stay_where_they_are():
             {"set": {"copy_from": "_dedup"}},
         ]
     }
-    assert retargeted(definition, "_dedup", "copies") == definition
+    assert retarget(definition, "_dedup", "copies") == definition
 
 
 def test_the_first_difference_is_named_by_its_place():
@@ -261,7 +261,7 @@ def test_a_pipeline_says_whether_the_supershingles_of_a_field_are_stored():
 
 
 def test_the_built_in_languages_are_found():
-    assert {"any", "en", "ru", "uk", "zh"} <= set(registry.installed())
+    assert {"any", "en", "ru", "uk", "zh"} <= set(registry.installed_languages())
 
 
 def test_languages_of_a_scheme_are_sorted_whatever_order_they_are_named_in():
@@ -292,7 +292,7 @@ def test_two_plugins_of_one_code_are_refused(monkeypatch):
     both = [EntryPoint("xx", "a:A", registry.LANGUAGES), EntryPoint("xx", "b:B", registry.LANGUAGES)]
     monkeypatch.setattr(registry, "entry_points_of", lambda group: both)
     with pytest.raises(ConfigError, match="two plugins claim the language 'xx': a:A and b:B"):
-        registry.installed()
+        registry.installed_languages()
 
 
 @pytest.mark.parametrize(
@@ -328,16 +328,16 @@ def test_a_language_without_its_dictionary_is_left_out_unless_it_is_named(monkey
 
 def test_a_plugin_installed_while_a_process_runs_is_found_and_one_taken_away_is_not(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
-    assert "later" not in registry.installed()
+    assert "later" not in registry.installed_languages()
     info = install(tmp_path, "later", "later = somewhere:Later")
-    assert registry.installed()["later"].value == "somewhere:Later"
+    assert registry.installed_languages()["later"].value == "somewhere:Later"
     info.rename(tmp_path / "gone")
-    assert "later" not in registry.installed()
+    assert "later" not in registry.installed_languages()
 
 
 def test_files_of_distributions_are_read_once_while_nothing_is_installed(monkeypatch):
-    registry.installed()
+    registry.installed_languages()
     looked = []
     monkeypatch.setattr(registry, "entry_points", lambda **group: looked.append(group))
-    registry.installed()
+    registry.installed_languages()
     assert not looked

@@ -159,7 +159,7 @@ _LINES = 'a long "text" with \\ and \ud800, ё or 中\n' * (1 << 16)
 def test_a_long_text_comes_back_as_it_was():
     given = {'na"me': _LINES, "short": ["x", 1], "inside": {"a": [1.5]}, "none": None, "назва": _LINES}
     made = encode_source("a", given)
-    assert made.apart
+    assert made.is_external
     assert len(made.main) < len(_LINES)
     assert made.load() == given
 

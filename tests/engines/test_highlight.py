@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shinglefold.engines.embedded.search.highlight import Style, cut, highlight, read_highlight, wrap
+from shinglefold.engines.embedded.search.highlight import (
+    Style,
+    cut_fragments,
+    highlight,
+    read_highlight,
+    wrap,
+)
 from shinglefold.engines.embedded.search.queries import Mark
 from shinglefold.errors import UnsupportedQuery
 from shinglefold.model.values import Token
@@ -37,7 +43,7 @@ _texts = st.text(alphabet="ab \n漢ї", max_size=300)
 def test_every_match_is_in_exactly_one_fragment(text, wanted, size):
     tokens = _tokens(text)
     spans = [(token.start, token.end) for token in tokens if token.text in wanted]
-    fragments = cut(text, spans, size)
+    fragments = cut_fragments(text, spans, size)
     assert sum(fragment.matches for fragment in fragments) == len(spans)
     inside = [
         sum(fragment.start <= low and high <= fragment.end for fragment in fragments) for low, high in spans

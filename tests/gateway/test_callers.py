@@ -227,7 +227,7 @@ def test_what_pages_show_one_caller_is_not_known_of_another(site, index):
     interceptor = Interceptor(site.engine, FoldedSearch, IndexOptions(), Settings())
     folding = interceptor._handlers["search"].__self__
     steps = {
-        caller: [run(folding._folding(index, CALLERS[caller]), seen).steps for _ in range(3)]
+        caller: [run(folding._folding_of(index, CALLERS[caller]), seen).steps for _ in range(3)]
         for caller in CALLERS
     }
     assert [len({id(one) for one in each}) for each in steps.values()] == [1, 1]

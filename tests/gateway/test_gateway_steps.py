@@ -38,7 +38,7 @@ from shinglefold.errors import (
     WindowTooLarge,
 )
 from shinglefold.gateway.http.caller_engine import _product
-from shinglefold.gateway.http.interception import SEARCHES, Intercepted, Interception, _Behind
+from shinglefold.gateway.http.interception import SEARCHES, Intercepted, Interception, _EngineAccess
 from shinglefold.gateway.http.messages import HttpCaller, Reply, encode, send_answer
 from shinglefold.gateway.http.metrics import Metrics
 from shinglefold.gateway.http.upstream import _read
@@ -162,9 +162,9 @@ def _answered(operation, error, *replies, request=None, answer=None, status=200)
         return RestResponse(status, body, Reply(status, [], b"{}", body))
 
     gateway = SimpleNamespace(
-        _send=send, _metrics=SimpleNamespace(failed=lambda _: None, count=lambda *_: None)
+        _send=send, _metrics=SimpleNamespace(count_failure=lambda _: None, count=lambda *_: None)
     )
-    for name in ("_failed", "_unfolded"):
+    for name in ("_count_failure", "_answer_unfolded"):
         setattr(gateway, name, partial(getattr(Interception, name), gateway))
     caller = HttpCaller({}, list(replies))
     asked = request or RestRequest("POST", "/site/_search", body=b"{}")
@@ -355,10 +355,10 @@ def test_the_version_is_read_for_another_caller_if_the_first_one_may_not():
         return Reply(200, [], b"{}", body)
 
     gateway = SimpleNamespace(
-        _behind=_Behind(_product("opensearch", {}, {}), *[None] * 3),
+        _access=_EngineAccess(_product("opensearch", {}, {}), *[None] * 3),
         _upstream=SimpleNamespace(ask=ask, connection=SimpleNamespace(product="")),
     )
-    assert gateway._behind.product == ("opensearch", None, False)
+    assert gateway._access.product == ("opensearch", None, False)
     caller = HttpCaller({"authorization": "other"})
     found = [asyncio.run(Interception._tiebreaker(gateway, caller)) for _ in range(2)]
     assert found == ["_shard_doc"] * 2

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 from support.gateway import RawUpstream, exchange, parts, reply, request, running_gateway, says
 
-from shinglefold.gateway.http.messages import inflated, takes_gzip
+from shinglefold.gateway.http.messages import decompress, takes_gzip
 from shinglefold.gateway.http.signers import Signers, _sign
 from shinglefold.gateway.indices import SignedIndex
 from shinglefold.ingest import Pipeline, default_definition
@@ -313,14 +313,14 @@ def test_bodies_over_the_limit_are_refused_also_when_inflated(setting, seen):
 def test_the_time_for_members_of_gzip_grows_with_their_number():
     def seconds(members: int) -> float:
         body, begun = gzip.compress(b"") * members, time.process_time()
-        assert inflated(body, [(b"content-encoding", b"gzip")], 10) == b""
+        assert decompress(body, [(b"content-encoding", b"gzip")], 10) == b""
         return time.process_time() - begun
 
     assert seconds(160_000) < 20 * seconds(16_000)
 
 
 def test_no_memory_is_allocated_for_the_limit():
-    assert inflated(gzip.compress(b"{}"), [(b"content-encoding", b"gzip")], 2**62) == b"{}"
+    assert decompress(gzip.compress(b"{}"), [(b"content-encoding", b"gzip")], 2**62) == b"{}"
 
 
 @pytest.mark.parametrize(

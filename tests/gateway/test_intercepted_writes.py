@@ -18,7 +18,7 @@ from shinglefold.gateway.rest import (
 )
 from shinglefold.gateway.writes import source_of
 from shinglefold.grouping import Verdict
-from shinglefold.grouping.gate.protocol.member import SimilarDocument
+from shinglefold.grouping.gate.protocol.pending_document import SimilarDocument
 from shinglefold.ingest.pipeline.pipeline import Outcome
 from shinglefold.rerank import FoldedSearch
 from shinglefold.rerank.engine_calls import Call

@@ -15,7 +15,7 @@ from shinglefold.gateway.pages.compare_page import compare_json
 from shinglefold.gateway.pages.documents import (
     document_json,
     passage_pieces,
-    shortened,
+    shorten,
     snippet,
     without_middle,
 )
@@ -120,10 +120,10 @@ def test_pieces_of_a_passage(given, pieces):
 
 
 def test_long_stretches_are_cut_between_words():
-    assert without_middle("x" * 220) == shortened("x" * 220) == "x" * 220
+    assert without_middle("x" * 220) == shorten("x" * 220) == "x" * 220
     words = "word " * 100
     assert without_middle(words) == f"{'word ' * 19}word … {'word ' * 19}".rstrip() + " "
-    assert shortened(words, 12) == "word word…"
+    assert shorten(words, 12) == "word word…"
 
 
 RECIPE = Recipe(make_scheme(codes=["en"]), {}, fields=("title", "body"))
@@ -173,8 +173,8 @@ def test_numbers_are_written_as_a_language_writes_them():
     english, russian = Messages("en"), Messages("ru")
     values = (1234, 1234.5, 10.0, 9.994, 0.01, 0.0099, 0.0, True, "x")
     written = ["1,234", "1,234", "10", "9.99", "0.01", "0.0099", "0.00", "True", "x"]
-    assert [english.written(one) for one in values] == written
-    assert [russian.written(one) for one in (1234, 0.5)] == ["1\xa0234", "0,50"]
+    assert [english.format_value(one) for one in values] == written
+    assert [russian.format_value(one) for one in (1234, 0.5)] == ["1\xa0234", "0,50"]
     assert [english.percent(one) for one in (0.0, 0.05, 0.1, 1.0)] == ["0%", "5.0%", "10%", "100%"]
     assert russian.percent(0.055) == "5,5\xa0%"
 

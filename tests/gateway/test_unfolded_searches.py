@@ -160,8 +160,8 @@ def test_folding_follows_the_recipe_and_the_tiebreaker(site):
     answer = Answers(site, fields=["body"])
 
     def folding():
-        interceptor.indices._behind.drop("site", {})
-        return run(searches._folding("site", {}), answer)
+        interceptor.indices._by_name.drop("site", {})
+        return run(searches._folding_of("site", {}), answer)
 
     first = folding()
     assert folding() is first

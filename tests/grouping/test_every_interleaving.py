@@ -11,7 +11,7 @@ from support.servers.choose import in_full
 
 from shinglefold.grouping.gate.protocol import group_limit
 from shinglefold.grouping.gate.protocol.intents import WRITERS
-from shinglefold.grouping.gate.protocol.member import EXISTS
+from shinglefold.grouping.gate.protocol.pending_document import EXISTS
 from shinglefold.grouping.rules import Policy
 
 #: How often a writer of three is interrupted that could go on: each more takes some six times as long.

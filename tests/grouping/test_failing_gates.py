@@ -8,7 +8,14 @@ from shinglefold.contracts.engine import WriteResult
 from shinglefold.errors import EngineUnavailable
 from shinglefold.grouping.gate.group_commit import WaitingCaller
 from shinglefold.grouping.gate.protocol.intents import WRITERS
-from shinglefold.grouping.gate.protocol.member import EXISTS, Delete, FindDocuments, Now, Pause, Write
+from shinglefold.grouping.gate.protocol.pending_document import (
+    EXISTS,
+    Delete,
+    FindDocuments,
+    Now,
+    Pause,
+    Write,
+)
 from shinglefold.grouping.gate.protocol.protocol import decide
 from shinglefold.grouping.rules import Policy
 from shinglefold.runtime.backoff import Backoff
@@ -49,7 +56,7 @@ def test_a_failed_request_leaves_no_placeholder_and_no_waiting_writer(policy, do
     for number in range(_LONG):
         store, told = _run(start, writer, policy, number, done=done)
         failures += told == "failed"
-        assert not [one for one in store.there("documents").values() if FORMS.pending(one[1]) is not None]
+        assert not [one for one in store.there("documents").values() if FORMS.expiry_of(one[1]) is not None]
         # Another need not wait for any lease to end, and decides by what there is.
         there = [source["_dedup"]["digest"] for source in accepted(store).values()].count("a")
         _, (verdict,) = _run(store, Newcomer("n", (("dn", "a"),)), policy, -_LONG, done=done)
@@ -82,7 +89,7 @@ def test_a_short_outage_of_the_store_changes_no_verdict(policy, done, how, failu
         assert texts == sorted(
             text for one, (_, text) in zip(undisturbed, writer.texts, strict=True) if one.status == "accepted"
         )
-        assert not [one for one in store.there("documents").values() if FORMS.pending(one[1]) is not None]
+        assert not [one for one in store.there("documents").values() if FORMS.expiry_of(one[1]) is not None]
     assert again > 5
 
 
@@ -113,7 +120,7 @@ def _refusing(status, done=False):
     refused = []
 
     def spoil(answers, action):
-        is_placeholder = action.id == "d0" and FORMS.pending(action.source) is not None
+        is_placeholder = action.id == "d0" and FORMS.expiry_of(action.source) is not None
         if refused or not is_placeholder or (answers.store.there("documents").get("d0") and action.create):
             return None
         refused.append(action)
@@ -156,7 +163,7 @@ def test_a_refused_placeholder_leaves_no_intent(status, done, expired, told, apa
 def test_intents_stay_published_until_searches_see_their_documents():
     writer, answers = Newcomer("w", (("d0", "a"),)), _Answers(Store(), lambda *_: None)
     register = writer.register()
-    run(decide(writer.members(Relation()), writer.context(Policy("refuse"), Relation(), register)), answers)
+    run(decide(writer.documents(Relation()), writer.context(Policy("refuse"), Relation(), register)), answers)
     run(register.depart(), answers)
     assert named(answers.store)
 
@@ -168,11 +175,11 @@ def test_open_intents_stay_published_and_decided_ones_do_not():
 
     def answer(request):
         if isinstance(request, FindDocuments):
-            undecided.append(register.settled())
+            undecided.append(register.settled_batches())
         return answers(request)
 
-    run(decide(writer.members(Relation()), writer.context(Policy("refuse"), Relation(), register)), answer)
-    assert (undecided, len(register.settled())) == ([()], 1)
+    run(decide(writer.documents(Relation()), writer.context(Policy("refuse"), Relation(), register)), answer)
+    assert (undecided, len(register.settled_batches())) == ([()], 1)
 
 
 @pytest.mark.parametrize("outage", [False, True])
@@ -207,13 +214,13 @@ def test_a_document_that_another_writer_creates_during_an_outage_is_not_replaced
 
 
 def _kept(store):
-    return {id_ for id_, (_, one) in store.there("documents").items() if FORMS.pending(one) is not None}
+    return {id_ for id_, (_, one) in store.there("documents").items() if FORMS.expiry_of(one) is not None}
 
 
 def _begun(policy, *texts):
     """Return a job of documents that each have a caller of their own, and these callers."""
     writer, relation = Newcomer("w", texts), Relation()
-    callers = [WaitingCaller([member]) for member in writer.members(relation)]
+    callers = [WaitingCaller([item]) for item in writer.documents(relation)]
     return writer.job(policy, relation, callers), callers
 
 
@@ -301,11 +308,11 @@ def test_delivered_verdicts_are_not_decided_again_after_an_outage(failures):
         while not ended:
             store, asked, ended = _worked(job, store, _gone_from(number, number + failures), asked)
             for caller in callers:
-                (member,) = caller.documents
-                if not ended and caller.done and caller.error is None and member.id not in deleted:
-                    version, _ = store.shelf("documents")[member.id]
-                    store = store.put("documents", member.id, version + 1, None)
-                    deleted.add(member.id)
+                (item,) = caller.documents
+                if not ended and caller.done and caller.error is None and item.id not in deleted:
+                    version, _ = store.shelf("documents")[item.id]
+                    store = store.put("documents", item.id, version + 1, None)
+                    deleted.add(item.id)
         again += bool(deleted)
         assert deleted.isdisjoint(store.there("documents"))
     assert again

@@ -4,7 +4,7 @@ import pytest
 from support.maintenance import put, stored
 
 from shinglefold.grouping import numbering as insert
-from shinglefold.grouping.gate.protocol.member import numbers_of
+from shinglefold.grouping.gate.protocol.pending_document import numbers_of
 from shinglefold.grouping.numbering import Numbering
 from shinglefold.ingest import index_documents
 from shinglefold.model.values import Fingerprint

@@ -10,7 +10,7 @@ from support.gate.store import Source, Store
 from shinglefold.contracts.engine import WriteResult
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.intents import WRITERS, Intent
-from shinglefold.grouping.gate.protocol.member import Delete, Put, Write
+from shinglefold.grouping.gate.protocol.pending_document import Delete, Put, Write
 from shinglefold.runtime.sans_io import run
 
 _LEASE = 30_000
@@ -109,8 +109,8 @@ def test_two_gates_that_join_at_once_are_both_listed():
 def test_claims_of_other_gates_are_known(gates):
     gates.run(gates.one.claim([("a", 7)]))
     gates.run(gates.other.look())
-    assert [one.intent_id for one in gates.other.known.claiming(7)] == ["a"]
-    assert gates.other.known.claiming(8) == []
+    assert [one.intent_id for one in gates.other.known.with_claims_on(7)] == ["a"]
+    assert gates.other.known.with_claims_on(8) == []
 
 
 def test_a_listed_name_without_a_record_is_removed_from_the_list(gates):

@@ -181,20 +181,20 @@ def test_a_log_of_verdicts_knows_those_of_its_job_in_either_order(tmp_path):
     log = VerdictLog(path, job)
     for at in range(0, 9, 3):
         log.keep(log.pairs(ones[at : at + 3], others[at : at + 3]), given[at : at + 3])
-        assert log.known(log.pairs(ones, others)).tolist() == [*given[: at + 3], *[UNKNOWN] * (6 - at)]
+        assert log.verdicts_on(log.pairs(ones, others)).tolist() == [*given[: at + 3], *[UNKNOWN] * (6 - at)]
     # The process dies in the middle of a row, after a run that did so, too.
     for _ in range(2):
         path.write_bytes(path.read_bytes() + b"half")
         log = VerdictLog(path, job)
         log.keep(log.pairs(["a"], ["b"]), np.array([ALIKE], np.int8))
     again = VerdictLog(path, job)
-    assert again.known(again.pairs([*others, "b"], [*ones, "a"])).tolist() == [*given, ALIKE]
+    assert again.verdicts_on(again.pairs([*others, "b"], [*ones, "a"])).tolist() == [*given, ALIKE]
     other = VerdictLog(path, {"index": "others"})
-    assert other.known(other.pairs(ones, others)).tolist() == [UNKNOWN] * 9
+    assert other.verdicts_on(other.pairs(ones, others)).tolist() == [UNKNOWN] * 9
     # It dies in the middle of the first bytes.
     path.write_bytes(path.read_bytes()[:3])
     cut = VerdictLog(path, job)
-    assert cut.known(cut.pairs(ones, others)).tolist() == [UNKNOWN] * 9
+    assert cut.verdicts_on(cut.pairs(ones, others)).tolist() == [UNKNOWN] * 9
 
 
 def test_a_document_leads_until_it_is_deleted(engine, pipeline, text):

@@ -6,7 +6,7 @@ from support.maintenance import stored
 from shinglefold.errors import ConfigError, InputError
 from shinglefold.grouping import Gate, Policy
 from shinglefold.grouping.field_values import Values
-from shinglefold.grouping.gate.protocol.member import numbers_of
+from shinglefold.grouping.gate.protocol.pending_document import numbers_of
 from shinglefold.grouping.numbering import Numbering
 from shinglefold.grouping.regroup import RegroupOptions, regroup
 from shinglefold.grouping.rules import Rules
@@ -117,7 +117,7 @@ def test_an_alias_of_a_field_is_read_where_that_is():
     values = Values.of(mappings, ["at"], "texts")
     assert (values.source("at"), values.read({"_source": {"site": "a"}}, "at")) == ("site", ["a"])
     with pytest.raises(InputError, match="8 at most"):
-        values.given("at", ["longer than eight"])
+        values.comparable_values("at", ["longer than eight"])
 
 
 @pytest.mark.parametrize(("order", "first"), [("site.keyword", "3"), ("-site.keyword", "1")])

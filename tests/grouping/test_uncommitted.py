@@ -8,7 +8,7 @@ from shinglefold.engines.embedded.store import writer
 from shinglefold.engines.embedded.store.write_ahead_log import WriteAheadLog
 from shinglefold.errors import IndexReadOnly, Refused
 from shinglefold.grouping import Gate, Policy
-from shinglefold.grouping.gate.protocol.member import numbers_of
+from shinglefold.grouping.gate.protocol.pending_document import numbers_of
 from shinglefold.model.values import Fingerprint
 
 

@@ -11,7 +11,7 @@ from support.gate.store import Source, Store
 from shinglefold.contracts.engine import WriteResult
 from shinglefold.errors import EngineError, EngineUnavailable
 from shinglefold.grouping.gate.group_commit import WaitingCaller
-from shinglefold.grouping.gate.protocol.member import FindDocuments, Now, Pause, Put, Steps
+from shinglefold.grouping.gate.protocol.pending_document import FindDocuments, Now, Pause, Put, Steps
 from shinglefold.grouping.gate.protocol.protocol import decide
 from shinglefold.grouping.rules import Policy
 
@@ -48,7 +48,7 @@ class _World:
     def until(self, document: str) -> int | None:
         """Return when the placeholder of a document expires; None where there is none."""
         held = self.store.there("documents").get(document)
-        return None if held is None else FORMS.pending(held[1])
+        return None if held is None else FORMS.expiry_of(held[1])
 
 
 def _writer(name: str, text: str = "a", relation: Relation = _RELATION) -> Steps:
@@ -108,7 +108,7 @@ def test_nobody_waits_for_a_change_that_was_given_up():
         world.store = world.store.put("documents", id_, 1, Source({"_dedup": {"digest": text}})).refreshed()
     first = Newcomer("first", (("changed", "a"),))
     context = first.context(Policy("refuse"), _RELATION, first.register())
-    *_, (refused,) = world.requests(decide(first.members(_RELATION), context))
+    *_, (refused,) = world.requests(decide(first.documents(_RELATION), context))
     world.store = world.store.put("documents", "like", 2, None).refreshed()
     *requests, (verdict,) = world.requests(_writer("second"))
     assert (refused.status, verdict.status) == ("refused", "accepted")
@@ -149,7 +149,7 @@ def test_a_job_without_waiting_callers_releases_its_placeholders():
     dead = world.requests(_writer("dead"))
     _answer_until(FindDocuments, dead)
     writer = Newcomer("waiting", (("waiting", "a"), ("other", "b")))
-    caller = WaitingCaller(writer.members(_RELATION))
+    caller = WaitingCaller(writer.documents(_RELATION))
     served = WaitingCaller(())
     job = writer.job(Policy("refuse"), _RELATION, [caller, served])
     *_, pause = world.requests(job.until_pause())
@@ -167,7 +167,7 @@ def test_an_error_reaches_only_callers_without_a_verdict():
     world = _World()
     _answer_until(FindDocuments, world.requests(_writer("dead")))
     writer = Newcomer("waiting", (("waiting", "a"), ("other", "b")))
-    waiting, other = callers = [WaitingCaller([member]) for member in writer.members(_RELATION)]
+    waiting, other = callers = [WaitingCaller([item]) for item in writer.documents(_RELATION)]
     job = writer.job(Policy("refuse"), _RELATION, callers)
     assert list(world.requests(job.until_pause()))[-1] is not None
     for _ in range(2):

@@ -93,4 +93,4 @@ def test_forms_of_a_word_are_two_words_as_written_and_one_token():
     one, other = "зелёный дом у реки ", "зеленые дома у рек "
     made = Fingerprinter(make_scheme()).fingerprint_arrays([one * 5, other * 5])
     assert made.texts.written.similarities(np.array([0]), np.array([1]), 0.0)[0] == pytest.approx(0.25)
-    assert made.texts.shared(np.array([0]), np.array([1]))[0] == 1
+    assert made.texts.token_overlap(np.array([0]), np.array([1]))[0] == 1

@@ -12,7 +12,7 @@ from shinglefold.errors import ConfigError, EngineUnavailable, InputError
 from shinglefold.ingest import index_documents
 from shinglefold.ingest.readers.record import Record
 from shinglefold.ingest.writing.dead_letters import DeadLetters
-from shinglefold.maintenance.retry import locked, retry
+from shinglefold.maintenance.retry import lock_letters, retry
 from shinglefold.runtime.backoff import Backoff
 
 
@@ -157,7 +157,7 @@ def test_two_runs_do_not_share_a_file(engine, failed, pipeline):
     told = []
 
     def other(_) -> None:
-        with pytest.raises(InputError, match="another run"), locked(failed):
+        with pytest.raises(InputError, match="another run"), lock_letters(failed):
             pass
         told.append(1)
 

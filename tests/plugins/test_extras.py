@@ -56,7 +56,7 @@ def test_english_and_any_need_no_optional_part(bare):
 
 def test_importing_the_plugins_loads_no_dictionary():
     program = (
-        "import sys; from shinglefold.registry import installed, make_scheme, load_languages; "
+        "import sys; from shinglefold.registry import installed_languages, make_scheme, load_languages; "
         "load_languages(make_scheme().languages); "
         "print([name for name in ('pymorphy3', 'nltk', 'opencc') if name in sys.modules])"
     )

@@ -24,7 +24,7 @@ from shinglefold.relatives.fingerprints import (
     powers,
     reduce,
     roll,
-    rolling,
+    rolling_fingerprints,
     width_for,
 )
 from shinglefold.relatives.piecewise_hash import Piecewise, piecewise, similarity, ssdeep, ssdeep_similarity
@@ -45,13 +45,13 @@ def by_python(words: list[int], width: int, bits: int, seed: int) -> list[int]:
 @given(words_of_a_text(), st.integers(1, 12), bits_of_fingerprints, st.integers(0, 3))
 def test_rolling_equals_the_direct_computation_on_every_window(words, width, bits, seed):
     expected = by_python(words.tolist(), width, bits, seed)
-    assert rolling(words, width, bits, seed).tolist() == expected
+    assert rolling_fingerprints(words, width, bits, seed).tolist() == expected
     assert direct(words, width, bits, seed).tolist() == expected
 
 
 @given(words_of_a_text(least=2), st.integers(1, 8), bits_of_fingerprints)
 def test_a_step_subtracts_the_leaving_word_and_adds_the_entering_one(words, width, bits):
-    windows = rolling(words, width, bits)
+    windows = rolling_fingerprints(words, width, bits)
     entering = words[width:]
     stepped = roll(windows[: len(entering)], words[: len(entering)], entering, width, bits=bits)
     assert np.array_equal(stepped, windows[1:])
@@ -60,8 +60,8 @@ def test_a_step_subtracts_the_leaving_word_and_adds_the_entering_one(words, widt
 @pytest.mark.parametrize("bits", sorted(PRIMES))
 def test_windows_go_on_over_blocks(bits):
     words = np.random.default_rng(1).integers(0, 2**64, 20_000, np.uint64)
-    assert np.array_equal(rolling(words, 10, bits), direct(words, 10, bits))
-    assert int(rolling(words, 10, bits).max()) < 2**bits
+    assert np.array_equal(rolling_fingerprints(words, 10, bits), direct(words, 10, bits))
+    assert int(rolling_fingerprints(words, 10, bits).max()) < 2**bits
 
 
 @given(bits_of_fingerprints, st.data())
@@ -95,9 +95,9 @@ def test_powers_are_those_of_whole_numbers():
 def test_other_widths_are_refused_by_name():
     words = np.arange(5, dtype=np.uint64)
     with pytest.raises(ConfigError, match="32, 40, 48, 56, 61, 64"):
-        rolling(words, 2, 33)
+        rolling_fingerprints(words, 2, 33)
     with pytest.raises(ConfigError, match="at least 1"):
-        rolling(words, 0)
+        rolling_fingerprints(words, 0)
 
 
 #: The check value every catalogue of checksums gives is that of these digits.

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from support.sketches import batch, pairs_of_resemblance, random_tokens, words_of_a_text
 
 from shinglefold.errors import ConfigError
-from shinglefold.relatives.reference_points import cosine, on_two_grids, parted, rounded, values
+from shinglefold.relatives.reference_points import (
+    cosine,
+    on_two_grids,
+    round_to_grid,
+    separation_probability,
+    values,
+)
 from shinglefold.relatives.simhash import (
     WIDTHS,
     HammingIndex,
@@ -199,7 +205,7 @@ def test_values_less_than_half_a_step_apart_are_equal_on_one_grid_of_two(a, diff
 
 @given(reals, st.floats(0.1, 5), st.floats(0, 1))
 def test_a_value_is_rounded_to_the_nearest_point(value, step, shift):
-    point = (rounded(np.array([value]), step, shift)[0] - shift) * step
+    point = (round_to_grid(np.array([value]), step, shift)[0] - shift) * step
     assert abs(point - value) <= step / 2 * (1 + 1e-9)
 
 
@@ -209,9 +215,9 @@ def test_the_border_parts_as_many_as_the_formula_says(grids, difference):
     first = np.random.default_rng(3).uniform(-10, 10, 20_000)
     one, other = on_two_grids(first, 1.0), on_two_grids(first + difference, 1.0)
     apart = (one != other)[:, :grids].all(axis=1).mean()
-    assert apart == pytest.approx(parted(difference, 1.0, grids), abs=0.015)
+    assert apart == pytest.approx(separation_probability(difference, 1.0, grids), abs=0.015)
 
 
 def test_a_grid_needs_a_step():
     with pytest.raises(ConfigError):
-        rounded(np.zeros(1), 0.0)
+        round_to_grid(np.zeros(1), 0.0)

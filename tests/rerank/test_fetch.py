@@ -64,8 +64,8 @@ def test_in_one_shard_made_of_several_another_document_of_a_number_stands_for_no
     numbered = SeqNoFetch({"query": _QUERY}, 1, "_dedup")
     for others in ([_fetched(1, "b")], [_fetched(1), _fetched(1, "b")], [_fetched(1), _fetched(1)]):
         with pytest.raises(AmbiguousSeqNo):
-            numbered.found([_read(1)], others)
-    (hit,) = numbered.found([_read(1)], [_fetched(1)])
+            numbered.hits_in_order([_read(1)], others)
+    (hit,) = numbered.hits_in_order([_read(1)], [_fetched(1)])
     assert hit["_id"] == "1a"
 
 
@@ -89,9 +89,9 @@ def test_an_answer_that_has_all_it_may_have_is_untold_as_there_may_be_more(hits)
     # A document of each number in each shard, all of the same texts.
     copies = [_fetched(0, index=f"other{at}") for at in range(3 * hits - hits)]
     several = [*(_fetched(number) for number in range(hits)), *copies]
-    assert len(numbered.found(read, several)) == hits
+    assert len(numbered.hits_in_order(read, several)) == hits
     with pytest.raises(AmbiguousSeqNo):
-        numbered.found(read, [*several, _fetched(0, index="one more")])
+        numbered.hits_in_order(read, [*several, _fetched(0, index="one more")])
     assert size == len(several) + 1
 
 
@@ -111,7 +111,9 @@ def test_the_query_stays_where_the_page_depends_on_it(more):
 
 def test_hits_come_in_the_order_asked_for_without_what_finding_them_needed():
     numbered = SeqNoFetch({"query": _QUERY}, 3, "_dedup")
-    found = numbered.found([_read(2, "b"), _read(1)], [_fetched(1), _fetched(2, "b"), _fetched(1, "b")])
+    found = numbered.hits_in_order(
+        [_read(2, "b"), _read(1)], [_fetched(1), _fetched(2, "b"), _fetched(1, "b")]
+    )
     assert found == [
         {"_index": "pages", "_score": 1.0, "fields": {"_seq_no": [2]}, "_id": "2b"},
         {"_index": "pages", "_score": 1.0, "fields": {"_seq_no": [1]}, "_id": "1a"},
@@ -120,13 +122,13 @@ def test_hits_come_in_the_order_asked_for_without_what_finding_them_needed():
 
 def test_what_was_asked_for_is_kept():
     body = {"query": _QUERY, "seq_no_primary_term": True, "docvalue_fields": ["_dedup.*"]}
-    (hit,) = SeqNoFetch(body, 3, "_dedup").found([_read(1)], [_fetched(1)])
+    (hit,) = SeqNoFetch(body, 3, "_dedup").hits_in_order([_read(1)], [_fetched(1)])
     assert hit == _fetched(1)
 
 
 def test_a_hit_that_changed_meanwhile_is_untold():
     with pytest.raises(HitsVanished):
-        SeqNoFetch({}, 1, "_dedup").found([_read(1)], [])
+        SeqNoFetch({}, 1, "_dedup").hits_in_order([_read(1)], [])
 
 
 def test_copies_of_one_number_in_two_shards_are_untold():
@@ -134,13 +136,13 @@ def test_copies_of_one_number_in_two_shards_are_untold():
     with pytest.raises(AmbiguousSeqNo):
         numbered.request([_read(1), _read(1)], None)
     with pytest.raises(AmbiguousSeqNo):
-        numbered.found([_read(1)], [_fetched(1), _fetched(1)])
+        numbered.hits_in_order([_read(1)], [_fetched(1), _fetched(1)])
 
 
 def test_equal_numbers_in_two_indices_are_told_apart():
     numbered = SeqNoFetch({}, 2, "_dedup")
     hits = [_read(1), _read(1, index="others")]
-    found = numbered.found(hits, [_fetched(1, index="others"), _fetched(1)])
+    found = numbered.hits_in_order(hits, [_fetched(1, index="others"), _fetched(1)])
     assert [hit["_index"] for hit in found] == ["pages", "others"]
 
 

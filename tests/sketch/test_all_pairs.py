@@ -14,7 +14,7 @@ from shinglefold.model.scheme import Decision, SketchOptions
 from shinglefold.sketch.all_pairs import find_leaders, find_pairs, iter_pairs
 from shinglefold.sketch.b_bit_minhash import agreement_rows, estimate, length_ratio
 from shinglefold.sketch.candidates import Buckets, nominate
-from shinglefold.sketch.clustering import DisjointSets, connected, leader_clusters
+from shinglefold.sketch.clustering import DisjointSets, connected_components, leader_clusters
 from shinglefold.sketch.sketcher import Sketcher, token_digests
 
 
@@ -194,7 +194,7 @@ def test_leaders_are_those_of_the_definition(pairs):
 
 def test_a_chain_of_a_hundred_thousand_is_one_group():
     places = np.random.default_rng(3).permutation(100_000)
-    assert not connected(places[:-1], places[1:], 100_000).any()
+    assert not connected_components(places[:-1], places[1:], 100_000).any()
 
 
 def test_the_order_of_pairs_and_of_their_ends_does_not_matter():
@@ -221,7 +221,7 @@ def test_the_order_and_the_blocks_of_pairs_do_not_matter(pairs, size):
             expected[one] = expected[other] = min(expected[one], expected[other])
     assert forest.labels().tolist() == expected
     one, other = np.array(pairs, np.int64).reshape(-1, 2).T
-    assert connected(one, other, 30).tolist() == expected
+    assert connected_components(one, other, 30).tolist() == expected
 
 
 @settings(deadline=None, max_examples=40)

@@ -11,13 +11,13 @@ from support.sketches import batch, pairs_of_resemblance, random_tokens, sketche
 from shinglefold.model.scheme import SketchOptions
 from shinglefold.sketch.b_bit_minhash import (
     agreement_rows,
-    corrected,
     estimate,
     least_estimate,
     length_ratio,
     low_bits,
     pack,
     standard_error,
+    unbiased_resemblance,
 )
 from shinglefold.sketch.shingles import containment, resemblance, sorensen
 from shinglefold.sketch.sketcher import token_digests
@@ -38,7 +38,7 @@ def known(request):
 def test_the_estimate_is_unbiased_and_its_error_as_stated(known, bits):
     one, other, exact = known
     agreeing = agreement_rows(*(pack(low_bits(m, bits), bits) for m in (one, other)), bits, 168)
-    estimates = corrected(agreeing / 168, bits)
+    estimates = unbiased_resemblance(agreeing / 168, bits)
     stated = standard_error(exact, 168, bits)
     assert abs(estimates.mean() - exact) < 3.5 * stated / np.sqrt(PAIRS)
     # Were the functions dependent, the estimates would scatter wider than independent draws.
@@ -68,7 +68,7 @@ def test_strangers_agree_by_chance_and_are_estimated_at_nothing():
     signatures = [tool.signatures(tool.sketch(*documents, 1)) for documents in (ones, others)]
     agreeing = agreement_rows(*signatures, 4, 168)
     assert agreeing.mean() == pytest.approx(168 / 16, rel=0.03)
-    assert corrected(agreeing / 168, 4).mean() == pytest.approx(0.0, abs=0.005)
+    assert unbiased_resemblance(agreeing / 168, 4).mean() == pytest.approx(0.0, abs=0.005)
 
 
 @pytest.mark.parametrize("bits", [1, 2, 4, 8])
@@ -77,7 +77,7 @@ def test_short_strangers_agree_no_more_unevenly_than_long_ones(tokens, bits):
     rng = np.random.default_rng(3)
     drawn = [batch(list(rng.integers(1, 2**64, (1500, tokens), dtype=np.uint64))) for _ in range(2)]
     one, other = (low_bits(sketcher().sketch(*documents, 1).minima, bits) for documents in drawn)
-    estimates = corrected((one == other).mean(axis=1), bits)
+    estimates = unbiased_resemblance((one == other).mean(axis=1), bits)
     assert abs(estimates.mean()) < 4 * standard_error(0.0, 168, bits) / np.sqrt(1500)
     assert estimates.std() == pytest.approx(standard_error(0.0, 168, bits), rel=0.1)
 

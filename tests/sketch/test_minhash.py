@@ -14,7 +14,7 @@ from shinglefold.model.scheme import SketchOptions
 from shinglefold.sketch.b_bit_minhash import (
     agreement_rows,
     bit_planes,
-    differing,
+    count_differing,
     low_bits,
     pack,
     packed_size,
@@ -220,7 +220,7 @@ def test_agreement_counts_equal_values(case):
 def test_planes_count_differing_values_of_every_two_rows(case):
     values, bits = case
     planes = bit_planes(pack(values, bits), bits)
-    assert (differing(planes, planes) == (values[:, None] != values).sum(axis=2)).all()
+    assert (count_differing(planes, planes) == (values[:, None] != values).sum(axis=2)).all()
 
 
 def test_no_documents_agree_in_nothing():
@@ -263,5 +263,5 @@ def test_rows_of_another_scheme_are_refused():
 @pytest.mark.parametrize("words", [1, 3, 4, 5, 8, 16])
 def test_signatures_that_differ_in_every_value_are_counted_as_such(words, bits):
     blank, full = (bit_planes(np.full((1, 8 * words * bits), byte, np.uint8), bits) for byte in (0, 255))
-    assert differing(blank, full).tolist() == [[64 * words]]
-    assert differing(full, full).tolist() == [[0]]
+    assert count_differing(blank, full).tolist() == [[64 * words]]
+    assert count_differing(full, full).tolist() == [[0]]

@@ -7,7 +7,7 @@ import numpy as np
 from shinglefold.ingest.fingerprinter import Fingerprinter
 from shinglefold.model.scheme import Scheme
 from shinglefold.sketch.all_pairs import find_pairs
-from shinglefold.sketch.clustering import connected
+from shinglefold.sketch.clustering import connected_components
 from shinglefold.testing.edits import edited
 
 
@@ -34,7 +34,7 @@ def groups_by_what_is_stored(texts: list[str], scheme: Scheme) -> set[frozenset[
     pairs = find_pairs(
         keys, made.signatures, made.shingles, made.digests, scheme.sketch, scheme.decision, made.valid
     )
-    label = connected(pairs.a, pairs.b, len(texts))
+    label = connected_components(pairs.a, pairs.b, len(texts))
     every = (np.flatnonzero(label == one).tolist() for one in np.unique(label))
     return {frozenset(places) for places in every if len(places) > 1}
 

@@ -15,13 +15,13 @@ class Disk:
     Args:
         folder: which is on disk as it is now.
         before: called ahead of each synchronization.
-        beside: a folder in it whose files are synchronized elsewhere: they are on disk as they are.
+        synced_folder: a folder in it whose files are synchronized elsewhere: they are on disk as they are.
     """
 
     def __init__(
-        self, folder: Path, patch: pytest.MonkeyPatch, before: Callable[[], None], beside: str = ""
+        self, folder: Path, patch: pytest.MonkeyPatch, before: Callable[[], None], synced_folder: str = ""
     ) -> None:
-        self._folder, self._before, self._beside = folder, before, beside
+        self._folder, self._before, self._synced_folder = folder, before, synced_folder
         #: By the number of each: what a file holds; the names in a folder, their numbers, which are folders.
         self._contents: dict[int, bytes] = {}
         self._names: dict[int, list[tuple[str, int, bool]]] = {}
@@ -35,8 +35,8 @@ class Disk:
     def copy(self, to: Path) -> None:
         """Write what is on disk into a folder."""
         self._write(self._folder.stat().st_ino, to)
-        live, copied = self._folder / self._beside, to / self._beside
-        if self._beside and live.is_dir() and copied.is_dir():
+        live, copied = self._folder / self._synced_folder, to / self._synced_folder
+        if self._synced_folder and live.is_dir() and copied.is_dir():
             # Threads of tantivy write their notes beside.
             shutil.copytree(live, copied, ignore=shutil.ignore_patterns(".tmp*"), dirs_exist_ok=True)
 

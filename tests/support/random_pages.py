@@ -8,7 +8,7 @@ import numpy as np
 from support.hits import BITS, SCHEME, VALUES, Spec, values_of
 
 from shinglefold.sketch.b_bit_minhash import estimate
-from shinglefold.sketch.clustering import connected
+from shinglefold.sketch.clustering import connected_components
 
 COUNT = 400
 #: Worked out once, as it is asked for at each of many thousand pairs.
@@ -79,5 +79,5 @@ def resembling() -> Iterator[tuple[int, int]]:
 def components() -> list[int]:
     """By the number of a page: the number of its group, where whatever matches is in one group."""
     ones, others = zip(*resembling(), strict=True)
-    found: list[int] = connected(np.array(ones), np.array(others), COUNT).tolist()
+    found: list[int] = connected_components(np.array(ones), np.array(others), COUNT).tolist()
     return found

@@ -128,7 +128,7 @@ class Collection:
 
     def titles(self, documents: "NDArray[np.integer]", field: str) -> list[str]:
         """Return the titles of documents, "" for those without one."""
-        found = [shown_value(fields.get(field)) for _, fields in self.table.shown(documents)]
+        found = [shown_value(fields.get(field)) for _, fields in self.table.shown_fields(documents)]
         if found:
             self.untitled = self.untitled is not False and not any(found)
         return found

@@ -301,7 +301,7 @@ def _figures(found: "Comparison", scheme: "Scheme") -> list[str]:
     """Return the figures as lines, the verdict last."""
     one, other = found.containment
     lines = [
-        f"resemblance       {found.resemblance:.3f} exact" + _estimated(found),
+        f"resemblance       {found.resemblance:.3f} exact" + _describe_estimate(found),
         f"containment       {one:.3f} of A in B, {other:.3f} of B in A",
         f"Sørensen          {found.sorensen:.3f}",
         f"edit similarity   {_similarity(found.similarity, 'a text has over 20,000 words')}",
@@ -322,7 +322,7 @@ def _figures(found: "Comparison", scheme: "Scheme") -> list[str]:
     ]
 
 
-def _estimated(found: "Comparison") -> str:
+def _describe_estimate(found: "Comparison") -> str:
     if found.estimate is None:
         return "; no estimate: too few shingles for a signature"
     return f", {found.estimate.resemblance:.3f} ± {found.estimate.standard_error:.3f} by estimate"

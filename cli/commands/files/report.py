@@ -183,7 +183,7 @@ def _hits(
     found: "Collection", labels: "Labels", rows: "NDArray[np.integer]", index: str
 ) -> Iterator[dict[str, Any]]:
     """Yield documents as a search in an index with group numbers would return them."""
-    shown = zip(rows.tolist(), found.names.many(rows), found.table.shown(rows), strict=True)
+    shown = zip(rows.tolist(), found.names.many(rows), found.table.shown_fields(rows), strict=True)
     for row, name, (language, fields) in shown:
         group = int(labels[row])
         own = {"group": group, "leader": group == row, "lang": language, "scheme": found.scheme.id}

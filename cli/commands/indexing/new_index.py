@@ -61,7 +61,7 @@ def template_defaults(engine: Engine, index: str) -> tuple[JSON, JSON]:
     settings: JSON = {}
     properties: JSON = {}
     try:
-        templates = list(_applied(engine.templates, index)) if engine.templates is not None else []
+        templates = list(_templates_of_index(engine.templates, index)) if engine.templates is not None else []
     except PermissionDenied:
         templates = []
     for one in templates:
@@ -71,7 +71,7 @@ def template_defaults(engine: Engine, index: str) -> tuple[JSON, JSON]:
     return settings, properties
 
 
-def _applied(templates: Templates, index: str) -> Iterator[Mapping[str, Any]]:
+def _templates_of_index(templates: Templates, index: str) -> Iterator[Mapping[str, Any]]:
     """Yield the index template that applies, or without one all legacy templates, the strongest last."""
     matching = matching_templates(templates.index_templates(), index)
     if matching:

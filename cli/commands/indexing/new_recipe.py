@@ -31,13 +31,13 @@ from shinglefold.model.recipe import (
     Recipe,
     fingerprint_field,
     has_recipe,
-    retargeted,
+    retarget,
     with_keywords,
     with_never_differ,
 )
 from shinglefold.model.scheme import LanguageRef, Scheme
 from shinglefold.model.seal import Seal
-from shinglefold.registry import installed
+from shinglefold.registry import installed_languages
 
 if TYPE_CHECKING:
     from shinglefold.cli.shared.command import Invocation
@@ -70,7 +70,7 @@ def setup_recipe(
         noted = {index: mappings for index, mappings in found.items() if has_recipe(mappings)}
         lost = [index for index in found.keys() - noted.keys() if fingerprint_field(found[index])]
         known = [Recipe.of(one, name) for name, one in {**noted, **in_template}.items() if has_recipe(one)]
-        noted |= _recovered(target, engine, sorted(lost), known)
+        noted |= _recover_recipes(target, engine, sorted(lost), known)
     try:
         recipe = one_recipe(noted, target) if noted else None
     except SchemeMismatch:
@@ -83,7 +83,7 @@ def setup_recipe(
     return _change_recipe(target, recipe, own or seal_of_index(target, recipe))
 
 
-def _recovered(
+def _recover_recipes(
     target: Target, engine: Engine, indices: Sequence[str], known: Sequence[Recipe]
 ) -> dict[str, JSON]:
     """Return for each index whose recipe is gone mappings with the recipe of its fingerprints.
@@ -121,7 +121,7 @@ def _change_recipe(target: Target, recipe: Recipe, seal: Seal | None) -> Recipe:
     """
     settings = target.settings
     field = settings.field if "field" in settings.given else recipe.field
-    definition = target.definition(field, recipe.pipeline) or retargeted(recipe.pipeline, recipe.field, field)
+    definition = target.definition(field, recipe.pipeline) or retarget(recipe.pipeline, recipe.field, field)
     if target.profile is not None or target.never_differ:
         definition = with_never_differ(definition, field, target.facts())
     pipeline = parse_pipeline(definition, _change_scheme(target, recipe), seal)
@@ -153,7 +153,7 @@ def _change_scheme(target: Target, recipe: Recipe) -> Scheme:
     codes, _ = chosen_languages(target)
     if codes:
         if "all" in target.languages:  # also those of the index whose dictionaries are missing
-            codes = tuple({*codes, *({ref.code for ref in scheme.languages} & installed().keys())})
+            codes = tuple({*codes, *({ref.code for ref in scheme.languages} & installed_languages().keys())})
         scheme = with_languages(scheme, codes, target.settings.canon_options())
     languages = sorted(scheme.languages, key=lambda ref: ref.code)
     return replace(scheme, languages=tuple(_with_options(target, ref) for ref in languages))

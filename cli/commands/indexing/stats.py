@@ -112,10 +112,10 @@ def _lines(one: "IndexStatistics", hints: "Hints") -> list[str]:
             if one.scheme or one.unknown
             else [*lines, f"not made for fingerprints: {hints.command('setup', name)}"]
         )
-    return [*lines, *_signed(one, hints), *_recipe(one.recipe)]
+    return [*lines, *_fingerprint_rows(one, hints), *_recipe(one.recipe)]
 
 
-def _signed(one: "IndexStatistics", hints: "Hints") -> list[str]:
+def _fingerprint_rows(one: "IndexStatistics", hints: "Hints") -> list[str]:
     if one.problem:
         # The request failed, so there may be fingerprints.
         return ["signed        ?", "languages     ?"]
@@ -130,10 +130,10 @@ def _signed(one: "IndexStatistics", hints: "Hints") -> list[str]:
     if (without := one.without_fingerprint) > 0:
         backfill = hints.command("backfill", one.info.name)
         lines.append(f"to backfill   {without:,} without a fingerprint: {backfill}")
-    return [*lines, *_grouped(one, hints)]
+    return [*lines, *_group_rows(one, hints)]
 
 
-def _grouped(one: "IndexStatistics", hints: "Hints") -> list[str]:
+def _group_rows(one: "IndexStatistics", hints: "Hints") -> list[str]:
     lines = []
     if one.grouped is not None:
         lines.append(f"in groups     {one.grouped:,}")
@@ -186,7 +186,7 @@ def info(invocation: Invocation, /) -> int:
     language has its scripts, unit, modes, version and distribution; an unusable one has what it lacks.
     """
     from shinglefold.engines.http.connection import without_secrets
-    from shinglefold.registry import installed
+    from shinglefold.registry import installed_languages
     from shinglefold.settings import SECRETS, settings_with_origins
 
     settings, origins = settings_with_origins(invocation.config)
@@ -194,7 +194,7 @@ def info(invocation: Invocation, /) -> int:
     values |= {name: "(set)" for name in SECRETS if values[name]}
     values["data_dir"] = without_secrets(settings.data_dir)
     engine = without_secrets(invocation.target("*", None).where)
-    languages = [_describe(point) for point in installed().values()]
+    languages = [_describe(point) for point in installed_languages().values()]
     scheme, problem = _scheme(settings)
     if invocation.json:
         shown = {

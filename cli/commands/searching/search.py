@@ -342,12 +342,12 @@ def indexed_examples(invocation: Invocation) -> "Iterator[tuple[Store, Summary]]
     from shinglefold.examples import articles
     from shinglefold.ingest import Pipeline, default_definition, index_documents
     from shinglefold.ingest.index_mapping import USUAL_PROPERTIES
-    from shinglefold.runtime.signals import deferred
+    from shinglefold.runtime.signals import defer_interrupts
 
     settings = invocation.settings()
     scheme = chosen_scheme(invocation)
     with ExitStack() as opened:
-        with deferred():
+        with defer_interrupts():
             # A signal between making and noting the folder would leave it behind.
             folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="shinglefold-"))
         engine = opened.enter_context(closing(open_engine(folder, search_canonicalizer(scheme))))

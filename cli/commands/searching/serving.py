@@ -116,7 +116,7 @@ def gateway(
         connection = replace(connection, verify=False)
     processes = (settings.workers if workers is None else workers) or cores()
 
-    def started() -> None:
+    def report_address() -> None:
         address = listener.address("https" if certificate else "http")
         shown = f"{address}/_shinglefold/pages/" if pages else ""
         if invocation.json:
@@ -141,7 +141,7 @@ def gateway(
             admin_open=listener.is_loopback,
             pages=pages,
         )
-        serve(app, listener, started, certificate=certificate, key=key, stop_seconds=stop_timeout)
+        serve(app, listener, report_address, certificate=certificate, key=key, stop_seconds=stop_timeout)
     return DONE
 
 
@@ -195,7 +195,7 @@ def serve(
         seal_of_index(target, store.recipe)
         opened = FoldedIndex(store.engine, index, store.recipe, settings=target.settings)
 
-        def started() -> None:
+        def report_address() -> None:
             address = listener.browser_address
             if invocation.json:
                 write_json({"address": address})
@@ -206,5 +206,5 @@ def serve(
                 Timer(_SOON, webbrowser.open, (address,)).start()
 
         app = pages_app(opened, token=admin_token, complete=target.hints.complete)
-        run(app, listener, started, stop_seconds=_STOP_SECONDS)
+        run(app, listener, report_address, stop_seconds=_STOP_SECONDS)
     return DONE

@@ -26,7 +26,7 @@ from shinglefold.engines.embedded.schema.requests import (
     bool_option,
     check_options,
     int_option,
-    unsupported,
+    unsupported_error,
 )
 from shinglefold.errors import EngineUnavailable, UnsupportedQuery, reason_of, suggest
 from shinglefold.options.validation import check_object
@@ -74,18 +74,21 @@ def check_mappings(mappings: Mapping[str, Any]) -> dict[str, Any]:
         copy: dict[str, Any] = json.loads(json.dumps(mappings))
     except (TypeError, ValueError) as error:
         raise UnsupportedQuery(f"mappings: not JSON ({error})") from error
-    copy["properties"] = _nested("", copy.get("properties", {}))
+    copy["properties"] = _nest_properties("", copy.get("properties", {}))
     return copy
 
 
-def _nested(prefix: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+def _nest_properties(prefix: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return properties in which a name with dots is a path through objects, as servers store them."""
     made: dict[str, Any] = {}
     for name, definition in properties.items():
         first, *below = name.split(".")
         nested = definition
         if "properties" in definition:
-            nested = {**definition, "properties": _nested(f"{prefix}{name}.", definition["properties"])}
+            nested = {
+                **definition,
+                "properties": _nest_properties(f"{prefix}{name}.", definition["properties"]),
+            }
         for part in reversed(below):
             nested = {"properties": {part: nested}}
         _merge(prefix, made, {first: nested})
@@ -183,7 +186,7 @@ def _dynamic(where: str, definition: Mapping[str, Any]) -> str:
         return ""
     text = str(definition["dynamic"]).lower()
     if text not in _DYNAMIC:
-        raise unsupported(f"value of dynamic in {where or 'mappings'}", text, _DYNAMIC)
+        raise unsupported_error(f"value of dynamic in {where or 'mappings'}", text, _DYNAMIC)
     return text
 
 
@@ -217,7 +220,7 @@ def _definitions(prefix: str, what: str, given: object) -> Iterator[tuple[str, M
 def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
     kind = str(definition.get("type"))
     if kind not in TYPES:
-        raise unsupported(f"field type (of {path!r})", kind, (*TYPES, "object"))
+        raise unsupported_error(f"field type (of {path!r})", kind, (*TYPES, "object"))
     if "analyzer" in definition or "search_analyzer" in definition:
         raise UnsupportedQuery(f"mapping of {path!r}: no analyzer can be named{_WHY_NO_ANALYZER}")
     check_options(f"{kind} field {path!r}", definition, _OPTIONS.get(kind, _VALUE))
@@ -227,7 +230,7 @@ def _check_leaf(path: str, definition: Mapping[str, Any]) -> None:
     if "ignore_above" in definition:
         int_option(f"ignore_above of {path!r}", definition["ignore_above"], 1)
     if definition.get("format", DATE_FORMAT) not in DATE_FORMATS:
-        raise unsupported(f"date format (of {path!r})", str(definition["format"]), DATE_FORMATS)
+        raise unsupported_error(f"date format (of {path!r})", str(definition["format"]), DATE_FORMATS)
     for sub, sub_definition in _definitions(f"{path}.", "fields", definition.get("fields", {})):
         if "fields" in sub_definition:
             raise UnsupportedQuery(f"mapping of {sub}: a multi-field can't have multi-fields")

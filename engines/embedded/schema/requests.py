@@ -42,7 +42,7 @@ METADATA = frozenset(
 )  # fmt: skip
 
 
-def unsupported(what: str, name: str, known: Iterable[str]) -> UnsupportedQuery:
+def unsupported_error(what: str, name: str, known: Iterable[str]) -> UnsupportedQuery:
     """Return the error for an unknown name, with the most similar known one."""
     names = sorted(known)
     near = nearest(name, names)
@@ -62,7 +62,7 @@ def check_options(what: str, given: object, known: Iterable[str]) -> Mapping[str
     found = check_object(what, given, f"an object with {', '.join(names)}", UnsupportedQuery)
     for key in found:
         if key not in names:
-            raise unsupported(f"option of {what}", str(key), names)
+            raise unsupported_error(f"option of {what}", str(key), names)
     return found
 
 
@@ -110,7 +110,7 @@ def check_parameters(parameters: Mapping[str, Any] | None) -> None:
         if name in _WITHOUT_EFFECT:
             continue
         if name not in _VALUES:
-            raise unsupported("search parameter", str(name), [*_WITHOUT_EFFECT, *_VALUES])
+            raise unsupported_error("search parameter", str(name), [*_WITHOUT_EFFECT, *_VALUES])
         if str(value).lower() not in _VALUES[name]:
             has = " or ".join(sorted(_VALUES[name]))
             raise UnsupportedQuery(f"the embedded engine has {name} {has} only, not {quote(value)}")
@@ -130,7 +130,7 @@ class Action:
     """An action on one document.
 
     ``source`` is the document, or the partial document of an update. ``upsert`` is what an update of a
-    missing document writes; None makes it fail. ``ready`` is the document as a worker prepared it.
+    missing document writes; None makes it fail. ``prepared`` is the document as a worker prepared it.
     """
 
     verb: str
@@ -138,7 +138,7 @@ class Action:
     id: str
     source: Mapping[str, Any]
     upsert: Mapping[str, Any] | None = None
-    ready: PreparedDocument | None = None
+    prepared: PreparedDocument | None = None
 
 
 def read_action(given: Mapping[str, Any]) -> Action:
@@ -161,7 +161,7 @@ def read_action(given: Mapping[str, Any]) -> Action:
     source = given["_source"] if "_source" in given else _rest(given)
     if verb == "update":
         return _update(index, id_, source, given)
-    return Action(verb, index, id_, _document("_source", source), ready=given.get("_ready"))
+    return Action(verb, index, id_, _document("_source", source), prepared=given.get("_ready"))
 
 
 def _update(index: str, id_: str, source: object, given: Mapping[str, Any]) -> Action:

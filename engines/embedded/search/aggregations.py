@@ -11,7 +11,7 @@ from shinglefold.engines.embedded.schema.requests import (
     check_options,
     int_option,
     single_entry,
-    unsupported,
+    unsupported_error,
 )
 from shinglefold.engines.embedded.schema.tantivy_schema import search_top
 from shinglefold.engines.embedded.search.request import is_multivalued
@@ -35,7 +35,7 @@ def collapse_field(snapshot: Snapshot, path: str) -> Field:
     if found is None or found.kind is not FieldKind.LONG or not found.column:
         fields = snapshot.catalog.fields.items()
         known = [name for name, field in fields if field.kind is FieldKind.LONG and field.column]
-        raise unsupported("field of whole numbers to collapse by", path, known)
+        raise unsupported_error("field of whole numbers to collapse by", path, known)
     if is_multivalued(found, snapshot):
         raise UnsupportedQuery(f"collapse by {path!r}: some documents have several values; one is needed")
     return found
@@ -110,7 +110,7 @@ def _read(snapshot: Snapshot, name: str, body: object) -> dict[str, Any]:
             raise UnsupportedQuery(f"aggregation {name!r}: cardinality takes no sub-aggregations")
         return _cardinality(snapshot, options)
     if kind != "terms":
-        raise unsupported("aggregation", kind, _KINDS)
+        raise unsupported_error("aggregation", kind, _KINDS)
     check_options("terms aggregation", options, ("field", "size"))
     field = _terms_field(snapshot, options.get("field"))
     size = int_option("size of terms aggregation", options.get("size", 10), 1)
@@ -130,7 +130,7 @@ def _cardinality(snapshot: Snapshot, options: Mapping[str, Any]) -> dict[str, An
     if field is None or field.kind in (FieldKind.TEXT, FieldKind.BINARY) or not field.has_order:
         fields = snapshot.catalog.fields.items()
         known = [p for p, f in fields if f.kind not in (FieldKind.TEXT, FieldKind.BINARY) and f.has_order]
-        raise unsupported("cardinality aggregation of the field", path, known)
+        raise unsupported_error("cardinality aggregation of the field", path, known)
     return {"cardinality": {"field": field.column}}
 
 
@@ -156,7 +156,7 @@ def _terms_field(snapshot: Snapshot, path: object) -> Field:
     found = snapshot.catalog.fields.get(str(path))
     if found is None or not _has_terms(found):
         known = [path for path, field in snapshot.catalog.fields.items() if _has_terms(field)]
-        raise unsupported("terms aggregation of the field", str(path), known)
+        raise unsupported_error("terms aggregation of the field", str(path), known)
     return found
 
 
@@ -193,7 +193,7 @@ def _sampler_terms(
 ) -> dict[str, Any]:
     kind, options = single_entry(f"aggregation {name!r}", body)
     if kind != "terms":
-        raise unsupported("aggregation within a sample", kind, ("terms",))
+        raise unsupported_error("aggregation within a sample", kind, ("terms",))
     check_options("terms aggregation", options, _TERMS)
     field = collapse_field(snapshot, str(options.get("field")))
     least = int_option("min_doc_count", options.get("min_doc_count", 1), 1)

@@ -14,7 +14,7 @@ from shinglefold.engines.embedded.schema.requests import (
     number_option,
     single_entry,
     strings_option,
-    unsupported,
+    unsupported_error,
 )
 from shinglefold.engines.embedded.search.queries import (
     TERM_QUERIES,
@@ -22,8 +22,8 @@ from shinglefold.engines.embedded.search.queries import (
     Mark,
     all_documents,
     any_of,
+    apply_boost,
     best_of,
-    boosted,
     constant,
     leaf,
     minimum,
@@ -41,14 +41,16 @@ def _match(context: Context, body: object) -> Query:
     path, given = leaf("match", body, "query")
     check_options("match", given, ("query", "operator", "minimum_should_match", "boost"))
     field = context.field(path, "match")
-    return boosted(_match_query(context, field, given, "match"), given) if field else no_document()
+    return apply_boost(_match_query(context, field, given, "match"), given) if field else no_document()
 
 
 def _match_phrase(context: Context, body: object) -> Query:
     path, given = leaf("match_phrase", body, "query")
     check_options("match_phrase", given, ("query", "slop", "boost"))
     field = context.field(path, "match_phrase")
-    return boosted(_phrase_query(context, field, given, "match_phrase"), given) if field else no_document()
+    return (
+        apply_boost(_phrase_query(context, field, given, "match_phrase"), given) if field else no_document()
+    )
 
 
 def _multi_match(context: Context, body: object) -> Query:
@@ -56,23 +58,23 @@ def _multi_match(context: Context, body: object) -> Query:
     given = check_options("multi_match", body, known)
     kind = given.get("type", "best_fields")
     if kind not in _TYPES:
-        raise unsupported("type of multi_match", str(kind), _TYPES)
+        raise unsupported_error("type of multi_match", str(kind), _TYPES)
     search = _phrase_query if kind == "phrase" else _match_query
     found = []
     for name in strings_option("multi_match fields", given.get("fields", "*")):
         pattern, _, boost = name.partition("^")
         for field in _fields(context, pattern):
             query = search(context, field, given, "multi_match")
-            found.append(boosted(query, {"boost": _boost(name, boost)}))
+            found.append(apply_boost(query, {"boost": _boost(name, boost)}))
     if kind == "most_fields":
-        return boosted(any_of(found), given)
-    return boosted(best_of(found, number_option("tie_breaker", given.get("tie_breaker", 0.0))), given)
+        return apply_boost(any_of(found), given)
+    return apply_boost(best_of(found, number_option("tie_breaker", given.get("tie_breaker", 0.0))), given)
 
 
 def _match_query(context: Context, field: Field, given: Mapping[str, Any], what: str) -> Query:
     operator = str(given.get("operator", "or")).lower()
     if operator not in _OPERATORS:
-        raise unsupported(f"operator of {what}", operator, _OPERATORS)
+        raise unsupported_error(f"operator of {what}", operator, _OPERATORS)
     if field.kind is not FieldKind.TEXT:
         return value_query(context, field, _query_value(given, what), what)
     queries = []
@@ -143,7 +145,7 @@ def compile_query(context: Context, query: object, depth: int = 0) -> Query:
     if name in _LEAVES:
         return _LEAVES[name](context, body)
     if name not in _COMPOUND:
-        raise unsupported("query", name, (*_LEAVES, *_COMPOUND))
+        raise unsupported_error("query", name, (*_LEAVES, *_COMPOUND))
     return _COMPOUND[name](context, body, depth + 1)
 
 
@@ -152,11 +154,11 @@ def _bool(context: Context, body: object, depth: int) -> Query:
         "bool", body, ("must", "filter", "should", "must_not", "minimum_should_match", "boost")
     )
     clauses = {
-        name: _clauses(context if name != "must_not" else context.unmarked(), given.get(name), depth)
+        name: _clauses(context if name != "must_not" else context.without_marks(), given.get(name), depth)
         for name in ("must", "filter", "should", "must_not")
     }
     if not any(clauses.values()):
-        return boosted(all_documents(), given)
+        return apply_boost(all_documents(), given)
     if not clauses["should"]:
         wanted = 0
     else:
@@ -171,7 +173,7 @@ def _bool(context: Context, body: object, depth: int) -> Query:
         occurs.append((tantivy.Occur.Must, constant(all_documents(), 0.0)))
     occurs += [(tantivy.Occur.Should, clause) for clause in clauses["should"]]
     occurs += [(tantivy.Occur.MustNot, clause) for clause in clauses["must_not"]]
-    return boosted(Query.boolean_query(occurs, wanted or None), given)
+    return apply_boost(Query.boolean_query(occurs, wanted or None), given)
 
 
 def _clauses(context: Context, given: object, depth: int) -> list[Query]:
@@ -193,7 +195,7 @@ def _dis_max(context: Context, body: object, depth: int) -> Query:
     if not queries:
         raise UnsupportedQuery("dis_max: queries is missing or empty")
     tie = number_option("tie_breaker", given.get("tie_breaker", 0.0))
-    return boosted(Query.disjunction_max_query(queries, tie), given)
+    return apply_boost(Query.disjunction_max_query(queries, tie), given)
 
 
 _LEAVES: Mapping[str, Callable[[Context, Any], Query]] = MappingProxyType({**TERM_QUERIES, **TEXT_QUERIES})

@@ -13,7 +13,7 @@ from shinglefold.engines.embedded.schema.requests import (
     check_options,
     int_option,
     strings_option,
-    unsupported,
+    unsupported_error,
 )
 from shinglefold.engines.embedded.search.queries import Mark
 from shinglefold.errors import UnsupportedQuery
@@ -33,7 +33,7 @@ class Fragment(NamedTuple):
     matches: int
 
 
-def cut(text: str, spans: Spans, size: int) -> list[Fragment]:
+def cut_fragments(text: str, spans: Spans, size: int) -> list[Fragment]:
     """Return fragments of about ``size`` characters that contain all spans, in order, without overlap.
 
     Args:
@@ -157,7 +157,7 @@ def highlight(text: str, tokens: Sequence[Token], marks: Sequence[Mark], style: 
         return [text[: style.no_match_size]] if style.no_match_size else []
     if style.fragments == 0:
         return [wrap(text, 0, len(text), spans, style.tags)]
-    pieces = cut(text, spans, style.fragment_size)
+    pieces = cut_fragments(text, spans, style.fragment_size)
     best = sorted(pieces, key=lambda piece: (-piece.matches, piece.start))[: style.fragments]
     chosen = best if style.by_score else sorted(best, key=lambda piece: piece.start)
     return [wrap(text, piece.start, piece.end, spans, style.tags) for piece in chosen]
@@ -194,7 +194,7 @@ def _phrase(tokens: Sequence[Token], mark: Mark) -> Iterator[int]:
 def _style(given: Mapping[str, Any]) -> Style:
     order = given.get("order", "none")
     if order not in ("none", "score"):
-        raise unsupported("order of highlight", str(order), ("none", "score"))
+        raise unsupported_error("order of highlight", str(order), ("none", "score"))
     return Style(
         tags=(_tag(given, "pre_tags", "<em>"), _tag(given, "post_tags", "</em>")),
         fragment_size=int_option("fragment_size", given.get("fragment_size", 100), 1),

@@ -51,7 +51,7 @@ class Context:
     analysis: Analysis
     marks: list[Mark] = field(default_factory=list)
 
-    def unmarked(self) -> "Context":
+    def without_marks(self) -> "Context":
         """Return a context with other marks, for queries that must not match and are not highlighted."""
         return replace(self, marks=[])
 
@@ -96,7 +96,7 @@ def constant(query: Query, score: float = 1.0) -> Query:
     return Query.const_score_query(query, score)
 
 
-def boosted(query: Query, given: Mapping[str, Any]) -> Query:
+def apply_boost(query: Query, given: Mapping[str, Any]) -> Query:
     """Return the query with the boost in its options."""
     boost = number_option("boost", given.get("boost", 1.0))
     return query if boost == 1.0 else Query.boost_query(query, boost)
@@ -153,7 +153,7 @@ def value_query(context: Context, field: Field, value: object, what: str) -> Que
         return _range(context, field, {"gte": value, "lte": value})
     if field.kind is FieldKind.TEXT:
         return Query.term_query(schema, field.column, well_formed(as_text(value)))
-    indexed = _indexed(field, value, what)
+    indexed = _indexed_value(field, value, what)
     if indexed is None:
         return no_document()
     query = Query.term_query(schema, field.column, indexed, "basic")
@@ -166,7 +166,7 @@ def _term(context: Context, body: object) -> Query:
     if not isinstance(given.get("value"), str | int | float):
         raise UnsupportedQuery(f"term on {path!r}: expected one value, got {given.get('value')!r}; see terms")
     field = context.field(path, "term")
-    return boosted(value_query(context, field, given["value"], "term"), given) if field else no_document()
+    return apply_boost(value_query(context, field, given["value"], "term"), given) if field else no_document()
 
 
 def _terms(context: Context, body: object) -> Query:
@@ -181,15 +181,15 @@ def _terms(context: Context, body: object) -> Query:
         return no_document()
     if field.kind is FieldKind.KEYWORD and all(are_short_strings(field, some) for some in _batches(values)):
         most = _RARE_TERM_QUERIES_MOST if field.searched_only else _TERM_QUERIES_MOST
-        return boosted(_any_value(context, field.column, values, most), body)
+        return apply_boost(_any_value(context, field.column, values, most), body)
     if not all(isinstance(value, str | int | float) for value in values):
         raise UnsupportedQuery(f"terms on {path!r}: expected strings, numbers or booleans; leave null out")
     if field.kind is FieldKind.DATE:
         ranges = [(tantivy.Occur.Should, value_query(context, field, value, "terms")) for value in values]
-        return boosted(constant(Query.boolean_query(ranges)), body)
-    found = [_indexed(field, value, "terms") for value in values]
+        return apply_boost(constant(Query.boolean_query(ranges)), body)
+    found = [_indexed_value(field, value, "terms") for value in values]
     indexed = [value for value in found if value is not None]
-    return boosted(_any_value(context, field.column, indexed), body)
+    return apply_boost(_any_value(context, field.column, indexed), body)
 
 
 def _batches(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
@@ -202,7 +202,7 @@ def _ids(context: Context, body: object) -> Query:
     ids = strings_option("ids values", given.get("values"))
     if not ids:
         return no_document()
-    return boosted(_any_value(context, "_id", [well_formed(id_) for id_ in ids]), given)
+    return apply_boost(_any_value(context, "_id", [well_formed(id_) for id_ in ids]), given)
 
 
 def _any_value(
@@ -229,12 +229,12 @@ def _exists(context: Context, body: object) -> Query:
     if not isinstance(path, str):
         raise UnsupportedQuery(f"exists: expected the name of a field, got {path!r}")
     if path == "_id":
-        return boosted(all_documents(), given)
+        return apply_boost(all_documents(), given)
     paths = [path]
     if "*" in path:
         catalog = context.snapshot.catalog
         paths = [one for one in (*catalog.fields, *catalog.objects) if fnmatchcase(one, path)]
-    return boosted(_any_value(context, NAMES, [well_formed(one) for one in paths]), given)
+    return apply_boost(_any_value(context, NAMES, [well_formed(one) for one in paths]), given)
 
 
 def _prefix(context: Context, body: object) -> Query:
@@ -246,14 +246,14 @@ def _prefix(context: Context, body: object) -> Query:
     value = given.get("value")
     if field.kind not in (FieldKind.KEYWORD, FieldKind.TEXT) or not isinstance(value, str):
         raise UnsupportedQuery(f"prefix on {path!r}: works on strings in keyword and text fields only")
-    return boosted(_terms_where(context, field, well_formed(value), lambda _: True), given)
+    return apply_boost(_terms_where(context, field, well_formed(value), lambda _: True), given)
 
 
 def _range_query(context: Context, body: object) -> Query:
     path, given = leaf("range", body, "gte")
     check_options("range", given, (*_BOUNDS, "boost"))
     field = context.field(path, "range")
-    return boosted(_range(context, field, given), given) if field else no_document()
+    return apply_boost(_range(context, field, given), given) if field else no_document()
 
 
 def _range(context: Context, field: Field, given: Mapping[str, Any]) -> Query:
@@ -275,7 +275,7 @@ def _range(context: Context, field: Field, given: Mapping[str, Any]) -> Query:
 
 
 def _double_range(context: Context, field: Field, bounds: Mapping[str, Any]) -> Query:
-    values = {name: _indexed(field, value, "range") for name, value in bounds.items()}
+    values = {name: _indexed_value(field, value, "range") for name, value in bounds.items()}
     if field.type == "half_float":
         # Servers round a value to 16 bits, and a bound to 32.
         values = {name: to_index(replace(field, type="float"), value) for name, value in bounds.items()}
@@ -305,7 +305,7 @@ def _integer_bound(field: Field, name: str, value: object) -> int:
             span = parse_date(value, field.format)
             return {"gte": span.first, "gt": span.last + 1, "lte": span.last, "lt": span.first - 1}[name]
         if field.kind is FieldKind.BOOLEAN:
-            value = _indexed(field, value, "range")
+            value = _indexed_value(field, value, "range")
         exact = (
             value if isinstance(value, int | float) and not isinstance(value, bool) else _exact(str(value))
         )
@@ -341,7 +341,7 @@ def _is_within(term: str, bounds: Mapping[str, str]) -> bool:
     )
 
 
-def _indexed(field: Field, value: object, what: str) -> Indexed | None:
+def _indexed_value(field: Field, value: object, what: str) -> Indexed | None:
     """Return the indexed form of a value in a query, None if no document has it."""
     try:
         if value == "" and field.kind in (FieldKind.LONG, FieldKind.DOUBLE, FieldKind.BOOLEAN):
@@ -356,7 +356,7 @@ def _indexed(field: Field, value: object, what: str) -> Indexed | None:
 
 
 def _match_all(_: Context, body: object) -> Query:
-    return boosted(all_documents(), check_options("match_all", body, ("boost",)))
+    return apply_boost(all_documents(), check_options("match_all", body, ("boost",)))
 
 
 def _match_none(_: Context, body: object) -> Query:

@@ -18,7 +18,7 @@ from shinglefold.engines.embedded.schema.requests import (
     int_option,
     single_entry,
     strings_option,
-    unsupported,
+    unsupported_error,
 )
 from shinglefold.engines.embedded.schema.tantivy_schema import MANY, NAMES, ScoredAddress, search_top
 from shinglefold.engines.embedded.search.highlight import HighlightOptions, read_highlight
@@ -144,9 +144,9 @@ def _read_key(item: object) -> SortKey:
     check_options(f"sort by {name}", options, _OPTIONS if name not in ("_score", *_PLACES) else ("order",))
     order = options.get("order", "desc" if name == "_score" else "asc")
     if order not in ("asc", "desc"):
-        raise unsupported(f"order of sort by {name}", str(order), ("asc", "desc"))
+        raise unsupported_error(f"order of sort by {name}", str(order), ("asc", "desc"))
     if options.get("unmapped_type", "long") not in TYPES:
-        raise unsupported("unmapped_type", str(options["unmapped_type"]), TYPES)
+        raise unsupported_error("unmapped_type", str(options["unmapped_type"]), TYPES)
     return SortKey(name, order == "desc", options.get("missing", "_last"), options.get("unmapped_type", ""))
 
 
@@ -158,7 +158,7 @@ def _sort_field(key: SortKey, snapshot: Snapshot) -> Field:
     if found is None:
         fields = snapshot.catalog.fields.items()
         names = [path for path, field in fields if field.kind.pool not in ("t", "") and field.has_order]
-        raise unsupported("field to sort by", key.name, names)
+        raise unsupported_error("field to sort by", key.name, names)
     if found.kind is FieldKind.TEXT:
         keyword = f"{key.name}.keyword"
         how = "it has no keyword multi-field, sort by another field"

@@ -125,10 +125,10 @@ def check_files(folder: Path, schema: int = 0, most: int | None = None) -> None:
         if not found or before == _content(folder / META):
             break
     if found:
-        raise damaged(folder.parent, found)
+        raise damage_error(folder.parent, found)
 
 
-def damaged(folder: Path, found: list[str]) -> EngineUnavailable:
+def damage_error(folder: Path, found: list[str]) -> EngineUnavailable:
     """Return the error for an index with damaged files."""
     return EngineUnavailable(
         f"the index in {folder} is damaged: {'; '.join(found[:5])}. Restore the folder from a copy, or "

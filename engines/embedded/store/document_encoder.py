@@ -42,12 +42,12 @@ _PIPELINE_METADATA = ("_id", "_index")
 class StoredSource(NamedTuple):
     """A document as JSON: ``main`` with null for each top-level object, ``head`` with these objects.
 
-    If ``apart``, ``main`` is compressed and stored outside of tantivy.
+    If ``is_external``, ``main`` is compressed and stored outside of tantivy.
     """
 
     main: bytes
     head: bytes
-    apart: bool = False
+    is_external: bool = False
 
     @property
     def size(self) -> int:
@@ -60,11 +60,11 @@ class StoredSource(NamedTuple):
 
     def json(self) -> bytes:
         """Return ``main`` uncompressed."""
-        return zlib.decompress(self.main) if self.apart else self.main
+        return zlib.decompress(self.main) if self.is_external else self.main
 
     def add_to(self, document: tantivy.Document) -> None:
         """Add ``main`` to a tantivy document, unless it is stored outside."""
-        if not self.apart:
+        if not self.is_external:
             document.add_bytes(SOURCE, self.main)
 
 
@@ -80,7 +80,7 @@ def encode_source(id_: str, source: Mapping[str, Any], made: SourceAndHead | Non
     main, parts = made or _split_source(source)
     if len(main) < _LONG:
         return StoredSource(main, _head(id_, parts))
-    return StoredSource(zlib.compress(main, _LEVEL), _head(id_, parts), apart=True)
+    return StoredSource(zlib.compress(main, _LEVEL), _head(id_, parts), is_external=True)
 
 
 def source_and_head(source: Mapping[str, Any]) -> SourceAndHead | None:
@@ -146,7 +146,7 @@ def _main(searcher: tantivy.Searcher, heads: Heads, address: tantivy.DocAddress)
     """Return a stored source without its head."""
     main = searcher.doc(address).get_first(SOURCE)
     if main is None and (payload := heads.payload(searcher, address)) is not None:
-        return StoredSource(payload, b"", apart=True)
+        return StoredSource(payload, b"", is_external=True)
     return StoredSource(bytes(main or b"{}"), b"")
 
 
@@ -165,7 +165,7 @@ def _json(value: object) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class ParsedDocument:
     """A document that is ready for ``analyse``, and the catalog with its new fields.
 
     ``texts`` are columns with the texts that are not analysed yet. ``words`` are the words of texts that a
@@ -236,9 +236,9 @@ class _Walk:
         elif path in self.catalog.by_source:
             self.values.setdefault(path, []).append(item)
         else:
-            self._unmapped(path, item, depth)
+            self._visit_unmapped(path, item, depth)
 
-    def _unmapped(self, path: str, item: object, depth: int) -> None:
+    def _visit_unmapped(self, path: str, item: object, depth: int) -> None:
         dynamic = self._dynamic_of(path)
         if dynamic == "strict":
             raise ValueError(f"the mapping is strict and has no field {path!r}")
@@ -271,18 +271,18 @@ class _Walk:
 
 
 def prepare(
-    catalog: Catalog, id_: str, source: Mapping[str, Any], made: PreparedDocument | None = None
-) -> Prepared:
+    catalog: Catalog, id_: str, source: Mapping[str, Any], prepared: PreparedDocument | None = None
+) -> ParsedDocument:
     """Return a document ready for ``analyse``.
 
     Args:
-        made: the part of it that a worker has prepared.
+        prepared: the part of it that a worker has prepared.
 
     Raises:
         ValueError: a value does not fit its mapping, or the source is not JSON.
     """
-    ready = PreparedDocument({}) if made is None else made
-    written = encode_source(id_, source, ready.source_and_head)
+    given = PreparedDocument({}) if prepared is None else prepared
+    written = encode_source(id_, source, given.source_and_head)
     walk = _Walk(catalog)
     walk.run(source)
     if walk.new:
@@ -308,10 +308,10 @@ def prepare(
                 document.add_text(NAMES, MANY + mapped.path)
     for name in _with_parents(tuple(names)):
         document.add_text(NAMES, name)
-    return Prepared(document, catalog, written, texts, ready.words)
+    return ParsedDocument(document, catalog, written, texts, given.words)
 
 
-def analyse(documents: Sequence[Prepared], analysis: Analysis) -> None:
+def analyse(documents: Sequence[ParsedDocument], analysis: Analysis) -> None:
     """Analyse the texts of documents in one batch, and add the words to the documents."""
     wanted = [(one, column, text) for one in documents for column, text in one.texts]
     words = analysis.column_texts([text for one, _, text in wanted if text not in one.words])

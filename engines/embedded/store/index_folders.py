@@ -339,10 +339,10 @@ def _copy(
     for begin in range(0, len(found), _AT_ONCE):
         places = [place for _, place in found[begin : begin + _AT_ONCE]]
         sources = stored_sources(searcher, heads, places)
-        ready = [prepare(catalog, read_head(source.head).id, source.load()) for source in sources]
-        analyse(ready, analysis)
+        parsed = [prepare(catalog, read_head(source.head).id, source.load()) for source in sources]
+        analyse(parsed, analysis)
         # The records of the heads stay where they are.
-        for one, source, address in zip(ready, sources, addresses(searcher, places), strict=True):
+        for one, source, address in zip(parsed, sources, addresses(searcher, places), strict=True):
             one.document.add_unsigned(ADDRESS, address or 0)
             source.add_to(one.document)
             writer.add_document(one.document)

@@ -27,7 +27,7 @@ from shinglefold.engines.embedded.store.checksums import (
     META,
     TRIES,
     check_files,
-    damaged,
+    damage_error,
     head_problems,
     segment_files,
 )
@@ -311,7 +311,7 @@ class Reader:
             if not found:
                 return
             if tried == TRIES or self._loaded_stamp == self.stamp():
-                raise damaged(self._folder, found)
+                raise damage_error(self._folder, found)
             # A writer has committed and may have removed files.
             self.reload()
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import tantivy
 
 from shinglefold.contracts.exclusive_writes import PreparedDocument
-from shinglefold.documents import merged
+from shinglefold.documents import merge_update
 from shinglefold.engines.embedded.schema.catalog import Catalog, NoColumnLeft
 from shinglefold.engines.embedded.schema.requests import Action, RefusedAction
 from shinglefold.engines.embedded.schema.tantivy_schema import (
@@ -27,7 +27,7 @@ from shinglefold.engines.embedded.schema.tantivy_schema import (
     translate_errors,
 )
 from shinglefold.engines.embedded.store.checksums import read_meta
-from shinglefold.engines.embedded.store.document_encoder import Prepared, analyse, prepare
+from shinglefold.engines.embedded.store.document_encoder import ParsedDocument, analyse, prepare
 from shinglefold.engines.embedded.store.record_files import FOLDER, RecordAppender
 from shinglefold.engines.embedded.store.write_ahead_log import (
     JournalDamage,
@@ -52,7 +52,7 @@ class _PendingChange(NamedTuple):
     """A document to write, or None to delete it; ``replaces`` if there may be an earlier version."""
 
     id: str
-    ready: Prepared | None
+    parsed: ParsedDocument | None
     replaces: bool
 
 
@@ -171,7 +171,7 @@ class IndexWriter:
         elif action.verb == "update":
             if (old := self.source(action.id)) is None and action.upsert is None:
                 raise RefusedAction(404, f"[{action.id}]: document missing")
-            source = action.upsert or {} if old is None else merged(old, action.source)
+            source = action.upsert or {} if old is None else merge_update(old, action.source)
             self._validate(action.id, source, replaces=old is not None)
         else:
             there = (
@@ -181,7 +181,7 @@ class IndexWriter:
             )
             if action.verb == "create" and there:
                 raise RefusedAction(409, f"[{action.id}]: version conflict, document already exists")
-            self._validate(action.id, action.source, action.ready, replaces=there)
+            self._validate(action.id, action.source, action.prepared, replaces=there)
             return there
         return False
 
@@ -227,14 +227,14 @@ class IndexWriter:
             raise journal_damage_error(self.folder, f"a document in it does not fit ({error})") from error
         if self.dirty:
             self.commit()
-        with self._writing():
+        with self._translate_write_errors():
             remove_journal_files(self.folder, journal)
         return True
 
     def log_changes(self) -> None:
         """Log all pending changes durably in the journal."""
         if self.memtable.unlogged:
-            with self._writing():
+            with self._translate_write_errors():
                 self.journal.write(self.memtable.unlogged_changes())
             self.memtable.mark_logged()
         if not self.committing:
@@ -243,7 +243,7 @@ class IndexWriter:
     def commit(self) -> None:
         """Commit all writes durably."""
         self._freeze()
-        with self._writing():
+        with self._translate_write_errors():
             self._commit_frozen(self._frozen_catalog, self._heads)
             self._forget_frozen()
 
@@ -265,7 +265,7 @@ class IndexWriter:
         commit = self._background
         commit.exception()
         self._background = None
-        with self._writing():
+        with self._translate_write_errors():
             commit.result()
             self._forget_frozen()
         return True
@@ -311,39 +311,39 @@ class IndexWriter:
             self._grown = False
 
     def _validate(
-        self, id_: str, source: Mapping[str, Any], made: PreparedDocument | None = None, *, replaces: bool
+        self, id_: str, source: Mapping[str, Any], prepared: PreparedDocument | None = None, *, replaces: bool
     ) -> None:
         try:
-            ready = prepare(self.catalog, id_, source, made)
+            parsed = prepare(self.catalog, id_, source, prepared)
         except NoColumnLeft as error:
             if not error.too_many:
                 raise
             raise RefusedAction(400, f"illegal_argument_exception: {error}") from error
         except ValueError as error:
             raise RefusedAction(400, f"mapper_parsing_exception: {error}") from error
-        self._grown = self._grown or ready.catalog is not self.catalog
-        self.catalog = ready.catalog
-        self._enqueue(id_, ready, source, replaces=replaces)
+        self._grown = self._grown or parsed.catalog is not self.catalog
+        self.catalog = parsed.catalog
+        self._enqueue(id_, parsed, source, replaces=replaces)
 
     def _enqueue(
-        self, id_: str, ready: Prepared | None, source: Mapping[str, Any], *, replaces: bool
+        self, id_: str, parsed: ParsedDocument | None, source: Mapping[str, Any], *, replaces: bool
     ) -> None:
         """Add a valid change to the memtable and the queue."""
         # A new id needs no delete, for which tantivy would search every segment.
-        self._queue.append(_PendingChange(id_, ready, replaces or self._uncertain))
-        self.memtable.put(id_, ready.source if ready else None, source)
+        self._queue.append(_PendingChange(id_, parsed, replaces or self._uncertain))
+        self.memtable.put(id_, parsed.source if parsed else None, source)
         self._actions += 1
-        if ready:
-            self._size += ready.source.size
-            self._characters += ready.characters
+        if parsed:
+            self._size += parsed.source.size
+            self._characters += parsed.characters
         if (len(self._queue) >= _QUEUED or self._characters >= _CHARACTERS) and not self.committing:
             self._flush()
 
     def _flush(self) -> None:
         """Analyse the queue and give it to tantivy."""
         # Most of the time is spent here. After an interrupt the queue contains what tantivy does not have.
-        analyse([change.ready for change in self._queue if change.ready], self.analysis)
-        with self._writing():
+        analyse([change.parsed for change in self._queue if change.parsed], self.analysis)
+        with self._translate_write_errors():
             self._repair()
             try:
                 while self._queue:
@@ -360,18 +360,18 @@ class IndexWriter:
     def _index_one(self, change: _PendingChange) -> None:
         if change.replaces:
             self._tantivy.delete_documents_by_term("_id", change.id)
-        if change.ready:
-            self._add_source(change.ready)
-            self._tantivy.add_document(change.ready.document)
+        if change.parsed:
+            self._add_source(change.parsed)
+            self._tantivy.add_document(change.parsed.document)
 
-    def _add_source(self, ready: Prepared) -> None:
-        source = ready.source
-        address = self._heads.add(source.head, source.main if source.apart else None)
-        ready.document.add_unsigned(ADDRESS, address)
-        source.add_to(ready.document)
+    def _add_source(self, parsed: ParsedDocument) -> None:
+        source = parsed.source
+        address = self._heads.add(source.head, source.main if source.is_external else None)
+        parsed.document.add_unsigned(ADDRESS, address)
+        source.add_to(parsed.document)
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _translate_write_errors(self) -> Iterator[None]:
         """Translate errors of the block and add the number of changes that are lost."""
         lost = self._actions + self._committing_actions > 0
         try:

@@ -9,14 +9,14 @@ from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.documents import put
 from shinglefold.grouping.gate.protocol.intent_register import IntentRegister
 from shinglefold.grouping.gate.protocol.intents import Intent
-from shinglefold.grouping.gate.protocol.member import (
+from shinglefold.grouping.gate.protocol.pending_document import (
     DONE,
     Action,
     FindDocuments,
     FindGroups,
     GateFields,
-    Member,
     Now,
+    PendingDocument,
     Put,
     ReadDocuments,
     Refresh,
@@ -39,12 +39,12 @@ from shinglefold.runtime.backoff import DEFAULT_BACKOFF, Backoff
 
 @dataclass(frozen=True, slots=True)
 class DocumentJudge:
-    """Compares members with stored documents, and with the parts of documents that intents publish."""
+    """Compares pending documents with stored ones, and with the parts of documents that intents publish."""
 
     model: SimilarityModel
 
-    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Similarity | None]:
-        """Return the similarity of members and stored sources; None if they do not match.
+    def likenesses(self, pairs: Sequence[tuple[PendingDocument, Any]]) -> list[Similarity | None]:
+        """Return the similarity of pending documents and stored sources; None if they do not match.
 
         The measure is symmetric.
 
@@ -71,23 +71,23 @@ class DocumentJudge:
         """
         return self.model.stale(sources)
 
-    def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
-        """Return whether members may match the documents of intents, by the parts that ``print`` returns.
+    def possible(self, pairs: Sequence[tuple[PendingDocument, Any]]) -> list[bool]:
+        """Return whether pending documents may match those of intents, by the parts that ``print`` returns.
 
         There are no false negatives. After a false positive, a writer waits and then compares the stored
         document. The gate of an intent may have another policy and publish fewer parts: a missing part may
         match.
         """
-        completed = [(member, self._completed(member, print_)) for member, print_ in pairs]
+        completed = [(item, self._complete_parts(item, print_)) for item, print_ in pairs]
         documents, hits, positions = _distinct(completed)
         candidates = self.model.candidate_pairs(self.model.batch(documents), hits)
         found = {(pair.one, pair.other) for pair in candidates}
         return [position in found for position in positions]
 
-    def _completed(self, member: Member, print_: JSON) -> JSON:
-        """Return the published parts of an intent; missing ones are taken from the member."""
+    def _complete_parts(self, item: PendingDocument, print_: JSON) -> JSON:
+        """Return the published parts of an intent; missing ones are taken from the pending document."""
         field, model = self.model.field, self.model
-        own, published = stored_parts(member.document, field), stored_parts(print_, field)
+        own, published = stored_parts(item.document, field), stored_parts(print_, field)
         missing = [name for name in model.parts if name in own and name not in published]
         # A document without values publishes an empty list.
         unknown = [scope for scope in model.scopes if stored_value(print_, model.source_path(scope)) is None]
@@ -95,42 +95,42 @@ class DocumentJudge:
             return print_
         completed = put(print_, field, {**published, **{name: own[name] for name in missing}})
         for scope in unknown:
-            completed = put(completed, model.source_path(scope), self._scope_values(member, scope))
+            completed = put(completed, model.source_path(scope), self._scope_values(item, scope))
         return completed
 
-    def pairs(self, members: Sequence[Member]) -> list[tuple[int, int]]:
-        """Return the pairs of members that match, by position, the earlier one first."""
-        batch = self.model.batch([member.print for member in members])
+    def pairs(self, items: Sequence[PendingDocument]) -> list[tuple[int, int]]:
+        """Return the pairs of pending documents that match, by position, the earlier one first."""
+        batch = self.model.batch([item.print for item in items])
         return [(pair.one, pair.other) for pair in self.model.similar_within(batch)]
 
-    def print(self, member: Member, /) -> JSON:
-        """Return the parts of a member that other gates compare, in the form of a stored document."""
+    def print(self, item: PendingDocument, /) -> JSON:
+        """Return the parts of a pending document that other gates compare, in the form of a stored one."""
         field, model = self.model.field, self.model
-        stored = stored_parts(member.document, field)
+        stored = stored_parts(item.document, field)
         parts = {name: stored[name] for name in ("lang", *model.parts) if name in stored}
         print_: JSON = put({}, field, parts)
         for scope in model.scopes:
             if not scope.field.startswith(f"{field}."):
-                print_ = put(print_, model.source_path(scope), self._scope_values(member, scope))
+                print_ = put(print_, model.source_path(scope), self._scope_values(item, scope))
         return print_
 
     @staticmethod
-    def _scope_values(member: Member, scope: Scope) -> list[Any]:
-        return list(member.print.values.get(scope.field, ()))
+    def _scope_values(item: PendingDocument, scope: Scope) -> list[Any]:
+        return list(item.print.values.get(scope.field, ()))
 
 
 def _distinct(
-    pairs: Sequence[tuple[Member, Any]],
+    pairs: Sequence[tuple[PendingDocument, Any]],
 ) -> tuple[list[QueryDocument], list[JSON], list[tuple[int, int]]]:
-    """Return distinct members, distinct hits, and each pair as a position in either list."""
-    members: dict[int, int] = {}
+    """Return distinct pending documents, distinct hits, and each pair as a position in either list."""
+    items: dict[int, int] = {}
     sources: dict[int, int] = {}
     documents: list[QueryDocument] = []
     hits: list[JSON] = []
     positions: list[tuple[int, int]] = []
-    for member, source in pairs:
-        if (one := members.setdefault(id(member), len(documents))) == len(documents):
-            documents.append(member.print)
+    for item, source in pairs:
+        if (one := items.setdefault(id(item), len(documents))) == len(documents):
+            documents.append(item.print)
         if (other := sources.setdefault(id(source), len(hits))) == len(hits):
             hits.append({"_source": source})
         positions.append((one, other))
@@ -144,8 +144,8 @@ class DecisionContext:
     Attributes:
         groups: whether documents get the number of their group.
         lease: milliseconds after which others may clear an intent.
-        max_wait: milliseconds after which a member gives up.
-        first_reads: how many of the documents that a search found for a member are read first.
+        max_wait: milliseconds after which a document gives up.
+        first_reads: how many of the documents that a search found for a pending document are read first.
         retry: how often to begin again if the store is unavailable.
     """
 
@@ -178,16 +178,16 @@ def find_stale(documents: Mapping[str, VersionedDocument], context: DecisionCont
     return context.judge.stale({id_: one.source for id_, one in documents.items()})
 
 
-def read_again(members: Sequence[Member], context: DecisionContext) -> Steps[int]:
+def read_again(items: Sequence[PendingDocument], context: DecisionContext) -> Steps[int]:
     """Read again which intents are open and which found documents match; return the time before that."""
     now: int = yield Now()
-    parts = [list(member.related_ids) + member.nominated[: context.first_reads] for member in members]
+    parts = [list(item.related_ids) + item.nominated[: context.first_reads] for item in items]
     held = yield from read_documents(id_ for part in parts for id_ in part)
     withdrawn = context.register.known.withdrawn
     intents = {
         intent.intent_id: intent
-        for member in members
-        for intent in member.intents
+        for item in items
+        for intent in item.intents
         if intent.intent_id not in withdrawn
     }
     if dead := [
@@ -196,110 +196,108 @@ def read_again(members: Sequence[Member], context: DecisionContext) -> Steps[int
         if intent.until < now and intent.is_open(held.get(intent.document), context.gate_fields)
     ]:
         yield from _revoke_guards(dead, held, context.gate_fields)
-    for member in members:
-        member.pending = [
+    for item in items:
+        item.open_intents = [
             intent
-            for intent in member.intents
+            for intent in item.intents
             if intent.intent_id not in withdrawn
             and intent.is_open(held.get(intent.document), context.gate_fields)
         ]
-        member.likes, member.stale = [], set()
-    yield from _compare(members, parts, held, context)
+        item.likes, item.stale = [], set()
+    yield from _compare(items, parts, held, context)
     rest = [
-        [id_ for id_ in member.nominated[context.first_reads :] if id_ not in member.related_ids]
-        for member in members
+        [id_ for id_ in item.nominated[context.first_reads :] if id_ not in item.related_ids]
+        for item in items
     ]
-    yield from _read_on(members, rest, context)
-    undecided = [
-        member for member in members if member.search_hits.truncated and _is_undecided(member, context)
-    ]
+    yield from _read_on(items, rest, context)
+    undecided = [item for item in items if item.search_hits.truncated and _is_undecided(item, context)]
     if undecided:
         yield from _read_on(undecided, (yield from _search_deep(undecided)), context)
     return now
 
 
-def _read_on(members: Sequence[Member], rest: list[list[str]], context: DecisionContext) -> Steps[None]:
-    """Read more of the found documents, until members can be decided or all documents were read."""
-    while any(parts := [_further(member, ids, context) for member, ids in zip(members, rest, strict=True)]):
+def _read_on(
+    items: Sequence[PendingDocument], rest: list[list[str]], context: DecisionContext
+) -> Steps[None]:
+    """Read more of the found documents, until the pending ones can be decided or all found ones were read."""
+    while any(parts := [_further(item, ids, context) for item, ids in zip(items, rest, strict=True)]):
         rest = [[id_ for id_ in ids if id_ not in set(part)] for ids, part in zip(rest, parts, strict=True)]
         held = yield from read_documents(id_ for part in parts for id_ in part)
-        yield from _compare(members, parts, held, context)
+        yield from _compare(items, parts, held, context)
 
 
-def _search_deep(members: Sequence[Member]) -> Steps[list[list[str]]]:
-    """Search more candidates than the first search returned; return the new ids for each member."""
-    found: list[SearchHits] = yield FindDocuments(tuple(members), deep=True)
+def _search_deep(items: Sequence[PendingDocument]) -> Steps[list[list[str]]]:
+    """Search more candidates than the first search returned; return the new ids for each document."""
+    found: list[SearchHits] = yield FindDocuments(tuple(items), deep=True)
     new: list[list[str]] = []
-    for member, hits in zip(members, found, strict=True):
-        known = {*member.related_ids, *member.nominated}
+    for item, hits in zip(items, found, strict=True):
+        known = {*item.related_ids, *item.nominated}
         new.append([id_ for id_ in hits.ids if id_ not in known])
-        member.nominated += new[-1]
-        member.search_hits = replace(
-            member.search_hits, ids=hits.ids, ungrouped=hits.ungrouped, truncated=False
-        )
+        item.nominated += new[-1]
+        item.search_hits = replace(item.search_hits, ids=hits.ids, ungrouped=hits.ungrouped, truncated=False)
     return new
 
 
-def _is_undecided(member: Member, context: DecisionContext) -> bool:
-    """Return whether further documents may decide about a member."""
+def _is_undecided(item: PendingDocument, context: DecisionContext) -> bool:
+    """Return whether further documents may decide about a pending document."""
     policy = context.policy
-    if member.kept is not None:
+    if item.kept is not None:
         return False
     if policy.action == "refuse":
-        return not member.likes
-    if not any(like.leads for like in member.likes):
+        return not item.likes
+    if not any(like.leads for like in item.likes):
         return True
-    ungrouped = sum(like.group is None for like in member.likes)
-    return member.search_hits.ungrouped_beyond and ungrouped < policy.most
+    ungrouped = sum(like.group is None for like in item.likes)
+    return item.search_hits.ungrouped_beyond and ungrouped < policy.most
 
 
 def _compare(
-    members: Sequence[Member],
+    items: Sequence[PendingDocument],
     parts: Sequence[Sequence[str]],
     held: Mapping[str, VersionedDocument],
     context: DecisionContext,
 ) -> Steps[None]:
-    """Add the documents that match each member to its ``likes``, stale ones to ``stale``.
+    """Add the documents that match each pending document to its ``likes``, stale ones to ``stale``.
 
     Args:
-        parts: for each member, the ids of the documents to compare.
+        parts: for each pending document, the ids of the documents to compare.
     """
     pairs = [
-        (member, held[id_])
-        for member, part in zip(members, parts, strict=True)
+        (item, held[id_])
+        for item, part in zip(items, parts, strict=True)
         for id_ in sorted(set(part))
-        if id_ in held and id_ != member.id
+        if id_ in held and id_ != item.id
     ]
-    similarities = context.judge.likenesses([(member, stored.source) for member, stored in pairs])
+    similarities = context.judge.likenesses([(item, stored.source) for item, stored in pairs])
     alike = {stored.id for (_, stored), found in zip(pairs, similarities, strict=True) if found is not None}
     stale = yield from find_stale({id_: held[id_] for id_ in alike}, context)
-    for (member, stored), found in zip(pairs, similarities, strict=True):
+    for (item, stored), found in zip(pairs, similarities, strict=True):
         if found is not None and stored.id in stale:
-            member.stale.add(stored.id)
+            item.stale.add(stored.id)
         elif found is not None:
             group = context.gate_fields.group(stored.source)
             leads = context.gate_fields.leads(stored.source)
-            member.likes.append(
+            item.likes.append(
                 SimilarDocument(stored.id, found.likeness, stored.guard, group, leads, found.similarity)
             )
 
 
-def _further(member: Member, rest: list[str], context: DecisionContext) -> list[str]:
-    """Return the ids to read before a member can be decided; mostly none.
+def _further(item: PendingDocument, rest: list[str], context: DecisionContext) -> list[str]:
+    """Return the ids to read before a document can be decided; mostly none.
 
     A few of thousands of copies are enough to decide. If a document was changed or deleted since the search,
     more are read, until one decides or all were read.
     """
     policy = context.policy
-    if member.kept is not None:
+    if item.kept is not None:
         return []
-    if not (member.likes if policy.action == "refuse" else any(like.leads for like in member.likes)):
-        return rest[: max(context.first_reads, 3 * (len(member.nominated) - len(rest)))]
+    if not (item.likes if policy.action == "refuse" else any(like.leads for like in item.likes)):
+        return rest[: max(context.first_reads, 3 * (len(item.nominated) - len(rest)))]
     if policy.action != "cap":
         return []
     # Documents without a number count towards the limit, too.
-    missing = policy.most - sum(like.group is None for like in member.likes)
-    grouped = set(member.search_hits.ids) - member.search_hits.ungrouped
+    missing = policy.most - sum(like.group is None for like in item.likes)
+    grouped = set(item.search_hits.ids) - item.search_hits.ungrouped
     return [id_ for id_ in rest if id_ not in grouped][: max(0, missing)]
 
 
@@ -315,7 +313,7 @@ def _revoke_guards(
 
 
 class Stay(Enum):
-    """The member is not decided now."""
+    """The document is not decided now."""
 
     WAIT = "it goes first, and waits until the others have withdrawn or are decided"
     WITHDRAW = "another goes first: it withdraws its intent and begins again"
@@ -323,14 +321,14 @@ class Stay(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The member resembles a stored document; under ``cap`` its group is full."""
+    """The document resembles a stored one; under ``cap`` its group is full."""
 
     like: SimilarDocument
 
 
 @dataclass(frozen=True, slots=True)
 class JoinGroup:
-    """The member joins a group, or claims one of its free slots."""
+    """The document joins a group, or claims one of its free slots."""
 
     group: int
     like: SimilarDocument | None = None
@@ -338,19 +336,19 @@ class JoinGroup:
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """The member resembles documents without a leader or without a group; the most similar first."""
+    """The document resembles stored ones without a leader or without a group; the most similar first."""
 
     likes: tuple[SimilarDocument, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FoundGroup:
-    """The member resembles no document: it founds a new group."""
+    """The document resembles no other: it founds a new group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """The member is stored already with the same text: its group stays, because others may have joined it."""
+    """The document is stored already with the same text: its group stays, as others may have joined it."""
 
     group: int | None
     leads: bool
@@ -359,44 +357,44 @@ class Keep:
 Choice = Refuse | JoinGroup | Adopt | FoundGroup | Keep | Stay
 
 
-def choose(member: Member, policy: Policy) -> Choice:
-    """Return what to do with a member.
+def choose(item: PendingDocument, policy: Policy) -> Choice:
+    """Return what to do with a document.
 
     A matching stored document decides at once. Without one, an open intent of a matching document makes the
-    member wait or withdraw.
+    document wait or withdraw.
     """
-    if member.kept is not None:
-        return Keep(*member.kept)
-    likes = sorted(member.likes, key=lambda like: (-like.likeness, like.id))
+    if item.kept is not None:
+        return Keep(*item.kept)
+    likes = sorted(item.likes, key=lambda like: (-like.likeness, like.id))
     if policy.action == "refuse" and likes:
         return Refuse(likes[0])
     for like in likes:
         if like.leads and like.group is not None:
             return JoinGroup(like.group, like)
-    if stay := wait_or_withdraw(member, member.pending):
+    if stay := wait_or_withdraw(item, item.open_intents):
         return stay
     return Adopt(tuple(likes)) if likes else FoundGroup()
 
 
-def wait_or_withdraw(member: Member, others: Sequence[Intent]) -> Stay | None:
-    """Return whether a member waits or withdraws while matching intents are open; None if none is."""
-    if any(other.order < member.order for other in others):
+def wait_or_withdraw(item: PendingDocument, others: Sequence[Intent]) -> Stay | None:
+    """Return whether a document waits or withdraws while matching intents are open; None if none is."""
+    if any(other.order < item.order for other in others):
         return Stay.WITHDRAW
-    return Stay.WAIT if others or member.earlier_duplicates else None
+    return Stay.WAIT if others or item.earlier_duplicates else None
 
 
-def choices_of(members: Sequence[Member], context: DecisionContext) -> Steps[list[Choice]]:
-    """Return what to do with members; read their groups if the choice depends on them."""
+def choices_of(items: Sequence[PendingDocument], context: DecisionContext) -> Steps[list[Choice]]:
+    """Return what to do with documents; read their groups if the choice depends on them."""
     choices: list[Choice] = []
-    for member in members:
-        choice = choose(member, context.policy)
+    for item in items:
+        choice = choose(item, context.policy)
         if isinstance(choice, Adopt):
-            choice = yield from _adopt(member, choice, context)
+            choice = yield from _adopt(item, choice, context)
         choices.append(choice)
     return choices
 
 
-def _adopt(member: Member, choice: Adopt, context: DecisionContext) -> Steps[Choice]:
+def _adopt(item: PendingDocument, choice: Adopt, context: DecisionContext) -> Steps[Choice]:
     """Give the first group without a leader its most similar document as the leader, and join it.
 
     If every group has a leader, the most similar document without a number leads a new group.
@@ -407,8 +405,8 @@ def _adopt(member: Member, choice: Adopt, context: DecisionContext) -> Steps[Cho
         (found,) = yield FindGroups((group,), 10, leaders=True)
         held = yield from read_documents(found)
         # A document that is being changed does not lead its old group any more.
-        own = held.pop(member.id, None)
-        if own is not None and own.guard != member.guard:
+        own = held.pop(item.id, None)
+        if own is not None and own.guard != item.guard:
             # Another writer has made it a leader meanwhile.
             return Stay.WITHDRAW
         sources, fields = [one.source for one in held.values()], context.gate_fields
@@ -418,7 +416,7 @@ def _adopt(member: Member, choice: Adopt, context: DecisionContext) -> Steps[Cho
         return (yield from _make_leader(heir, group, context))
     for heir in choice.likes:
         if heir.group is None:
-            return (yield from _make_leader(heir, member.number, context))
+            return (yield from _make_leader(heir, item.number, context))
     return FoundGroup()
 
 
@@ -434,6 +432,6 @@ def _make_leader(heir: SimilarDocument, group: int, context: DecisionContext) ->
 
 def _leader_action(held: VersionedDocument, group: int, gate_fields: GateFields) -> Action:
     if gate_fields.has_other_form(held.source):
-        whole = gate_fields.stamped(held.source, group, leads=True)
+        whole = gate_fields.add_group(held.source, group, leads=True)
         return Put("documents", held.id, whole, held.guard, skip_pipeline=True)
     return Update("documents", held.id, gate_fields.leader(group), held.guard)

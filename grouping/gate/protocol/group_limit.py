@@ -1,4 +1,4 @@
-"""The limit of the policy ``cap``: whether groups have room for the members that would join them.
+"""The limit of the policy ``cap``: whether groups have room for the documents that would join them.
 
 A batch publishes first which groups it wants to join, and counts their documents after that.
 """
@@ -17,11 +17,11 @@ from shinglefold.grouping.gate.protocol.decide import (
     read_documents,
 )
 from shinglefold.grouping.gate.protocol.intents import Intent
-from shinglefold.grouping.gate.protocol.member import (
+from shinglefold.grouping.gate.protocol.pending_document import (
     CountGroups,
     FindGroups,
-    Member,
     Now,
+    PendingDocument,
     Steps,
     Write,
     guard_revocation,
@@ -33,18 +33,18 @@ _FEW = 50
 
 
 def limit_groups(
-    members: Sequence[Member], choices: Sequence[Choice], context: DecisionContext
+    items: Sequence[PendingDocument], choices: Sequence[Choice], context: DecisionContext
 ) -> Steps[list[Choice]]:
     """Return the choices; replace joining a group that is or may become full by a refusal or ``Stay``."""
     joining = {position: choice for position, choice in enumerate(choices) if isinstance(choice, JoinGroup)}
     if not joining:
         return list(choices)
-    wanted = [(members[position], choice.group) for position, choice in joining.items()]
+    wanted = [(items[position], choice.group) for position, choice in joining.items()]
     yield from _claim(wanted, context)
     groups = tuple(sorted({choice.group for choice in joining.values()}))
-    own = {member.intent_id for member in members}
+    own = {item.intent_id for item in items}
     claims = {
-        group: [one for one in context.register.known.claiming(group) if one.intent_id not in own]
+        group: [one for one in context.register.known.with_claims_on(group) if one.intent_id not in own]
         for group in groups
     }
     demand = _demand(wanted, claims)
@@ -73,37 +73,39 @@ def limit_groups(
     sizes = _GroupSizes(held, stale, context)
     limited = list(choices)
     for position, choice in joining.items():
-        members[position].stale |= {
+        items[position].stale |= {
             id_ for id_ in stale if context.gate_fields.group(held[id_].source) == choice.group
         }
         intents = open_[choice.group]
         if any(intent.document in dead for intent in intents):
             limited[position] = Stay.WAIT
         else:
-            limited[position] = sizes.join(members[position], choice, intents)
+            limited[position] = sizes.join(items[position], choice, intents)
     return limited
 
 
-def _claim(wanted: Sequence[tuple[Member, int]], context: DecisionContext) -> Steps[None]:
-    new = [(member.intent_id, group) for member, group in wanted if member.claim != group]
-    for member, group in wanted:
-        member.claim = group
+def _claim(wanted: Sequence[tuple[PendingDocument, int]], context: DecisionContext) -> Steps[None]:
+    new = [(item.intent_id, group) for item, group in wanted if item.claim != group]
+    for item, group in wanted:
+        item.claim = group
     if new:
         yield from context.register.claim(new)
     yield from context.register.look()
 
 
-def _demand(wanted: Sequence[tuple[Member, int]], claims: Mapping[int, Sequence[Intent]]) -> dict[int, int]:
+def _demand(
+    wanted: Sequence[tuple[PendingDocument, int]], claims: Mapping[int, Sequence[Intent]]
+) -> dict[int, int]:
     """Return how many places of each group may be taken, besides those of documents with its number."""
     ungrouped = Counter[int]()
-    for member, group in wanted:
-        ungrouped[group] = max(ungrouped[group], sum(like.group is None for like in member.likes))
+    for item, group in wanted:
+        ungrouped[group] = max(ungrouped[group], sum(like.group is None for like in item.likes))
     joining = Counter(group for _, group in wanted)
     return {group: count + len(claims[group]) + ungrouped[group] for group, count in joining.items()}
 
 
 def _roomy(demand: Mapping[int, int], context: DecisionContext) -> Steps[set[int]]:
-    """Return the groups with room for all joining members, even if every document that searches see exists.
+    """Return the groups with room for all that join, even if every document that searches see exists.
 
     A document that searches don't see yet has a claim, which is known until they see it. Only the leader has
     none, so one place is kept for it. Groups that may have few documents are read instead of counted.
@@ -131,7 +133,7 @@ def _read_groups(
     for size in (limit + 1, _ALL):
         found: list[Sequence[str]] = yield FindGroups(groups, size)
         held |= yield from read_documents(further.union(*found) - held.keys())
-        stale = yield from _stale_members(held, demand, context)
+        stale = yield from _stale_in_groups(held, demand, context)
         sizes = Counter(context.gate_fields.group(held[id_].source) for id_ in held.keys() - stale)
         read = zip(groups, found, strict=True)
         groups = tuple(group for group, ids in read if len(ids) == size and sizes[group] <= limit)
@@ -140,7 +142,7 @@ def _read_groups(
     return held, stale
 
 
-def _stale_members(
+def _stale_in_groups(
     held: Mapping[str, VersionedDocument], demand: Mapping[int, int], context: DecisionContext
 ) -> Steps[set[str]]:
     """Return the ids of stale documents of the groups that have no room for all if these count, too.
@@ -150,12 +152,12 @@ def _stale_members(
     groups = {id_: context.gate_fields.group(one.source) for id_, one in held.items()}
     sizes = Counter(groups.values())
     full = {group for group, count in demand.items() if sizes[group] + count > context.policy.most}
-    members = {id_: held[id_] for id_, group in groups.items() if group in full}
-    return (yield from find_stale(members, context))
+    documents = {id_: held[id_] for id_, group in groups.items() if group in full}
+    return (yield from find_stale(documents, context))
 
 
 class _GroupSizes:
-    """How many documents groups have, earlier members of the batch included and stale ones not."""
+    """How many documents groups have, earlier ones of the batch included and stale ones not."""
 
     def __init__(
         self, held: Mapping[str, VersionedDocument], stale: set[str], context: DecisionContext
@@ -166,12 +168,12 @@ class _GroupSizes:
         self._sizes = Counter(self._groups.values())
         self._limit = context.policy.most
 
-    def join(self, member: Member, choice: JoinGroup, claims: Sequence[Intent]) -> Choice:
-        """Return a member's choice, a refusal if the group is full, or whether it waits or withdraws."""
-        own = self._groups.get(member.id) == choice.group
+    def join(self, item: PendingDocument, choice: JoinGroup, claims: Sequence[Intent]) -> Choice:
+        """Return a document's choice, a refusal if the group is full, or whether it waits or withdraws."""
+        own = self._groups.get(item.id) == choice.group
         # Documents without a number were written without a gate; they are copies, too, so they count.
-        ungrouped = sum(like.group is None for like in member.likes if like.id not in self._groups)
-        place = place_in_group(member, self._sizes[choice.group] - own + ungrouped, claims, self._limit)
+        ungrouped = sum(like.group is None for like in item.likes if like.id not in self._groups)
+        place = place_in_group(item, self._sizes[choice.group] - own + ungrouped, claims, self._limit)
         if isinstance(place, Stay):
             return place
         if place:
@@ -181,8 +183,8 @@ class _GroupSizes:
         return Refuse(choice.like)
 
 
-def place_in_group(member: Member, size: int, claims: Sequence[Intent], limit: int) -> Stay | bool:
-    """Return whether a group has a free slot for a member.
+def place_in_group(item: PendingDocument, size: int, claims: Sequence[Intent], limit: int) -> Stay | bool:
+    """Return whether a group has a free slot for a document.
 
     Args:
         size: how many documents the group has.
@@ -196,4 +198,4 @@ def place_in_group(member: Member, size: int, claims: Sequence[Intent], limit: i
         return False
     if size + len(claims) < limit:
         return True
-    return Stay.WITHDRAW if any(other.order < member.order for other in claims) else Stay.WAIT
+    return Stay.WITHDRAW if any(other.order < item.order for other in claims) else Stay.WAIT

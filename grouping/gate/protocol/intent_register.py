@@ -27,7 +27,7 @@ from shinglefold.grouping.gate.protocol.intents import (
     batch_from_json,
     batch_json,
 )
-from shinglefold.grouping.gate.protocol.member import (
+from shinglefold.grouping.gate.protocol.pending_document import (
     CONFLICT,
     CREATED,
     DONE,
@@ -133,7 +133,7 @@ class SharedRegister:
         """Mark intents as decided; they stay published until searches see their documents."""
         self._open -= set(intent_ids)
 
-    def settled(self) -> tuple[str, ...]:
+    def settled_batches(self) -> tuple[str, ...]:
         """Return the batches without open intents: after a refresh searches see their documents."""
         return tuple(
             name

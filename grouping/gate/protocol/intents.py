@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shinglefold.contracts.engine import JSON, Guard, VersionedDocument, WriteResult
-from shinglefold.grouping.gate.protocol.member import (
+from shinglefold.grouping.gate.protocol.pending_document import (
     Action,
     GateFields,
     Steps,
@@ -169,12 +169,12 @@ class KnownIntents:
                 if others := tuple(other for other in self._ids.pop(key) if other != id_):
                     self._ids[key] = others
 
-    def sharing(self, keys: Sequence[str]) -> list[Intent]:
+    def with_match_keys(self, keys: Sequence[str]) -> list[Intent]:
         """Return the intents that have one of these match keys, in the order of their ids."""
         ids = {id_ for key in keys for id_ in self._ids.get(key, ())}
         return [self._intents[id_] for id_ in sorted(ids)]
 
-    def claiming(self, group: int) -> list[Intent]:
+    def with_claims_on(self, group: int) -> list[Intent]:
         """Return the intents that claim a slot in a group, in the order of their ids."""
         return [
             self._intents[id_]

@@ -18,7 +18,7 @@ from shinglefold.engines.http.connection import (
     is_server,
     looks_like_server,
     parse_urls,
-    shown,
+    printable_address,
 )
 from shinglefold.errors import ConfigError
 
@@ -193,7 +193,7 @@ SECRET = [
 @pytest.mark.parametrize("address", SECRET)
 def test_no_form_of_an_address_shows_its_secret(address, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert "hidden" not in shown(address)
+    assert "hidden" not in printable_address(address)
     with pytest.raises(ConfigError) as caught:
         open_engine(address)
     told = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
@@ -208,8 +208,8 @@ def test_what_was_meant_as_a_server_is_told_from_a_folder():
         assert looks_like_server(address)
     for folder in ("pages", "/data/a:b", "./localhost:9200", "pages@2024", "C-run", "data.2024", "~/x@y:z"):
         assert not looks_like_server(folder)
-    assert shown("localhost:9200") == "localhost:9200"
-    assert shown("ftp://ada:hidden@x/y") == "ftp://x/y"
+    assert printable_address("localhost:9200") == "localhost:9200"
+    assert printable_address("ftp://ada:hidden@x/y") == "ftp://x/y"
 
 
 ADDRESS = "http://localhost:9200"

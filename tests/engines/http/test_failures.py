@@ -2,7 +2,7 @@
 
 import pytest
 
-from shinglefold.engines.http.bulk import failed
+from shinglefold.engines.http.bulk import failure_of
 from shinglefold.engines.http.errors import NotRefreshed, read_status, reason, refusal
 from shinglefold.engines.http.responses import check_refreshed
 from shinglefold.errors import (
@@ -119,7 +119,7 @@ def test_a_long_answer_is_cut():
 )
 def test_only_a_block_that_ends_by_itself_is_a_matter_of_time(what, status):
     """What the cluster refuses while nobody manages it is sent again; another block is for good."""
-    assert failed({}, {"index": {"status": 503, **_block(what)}}).status == status
+    assert failure_of({}, {"index": {"status": 503, **_block(what)}}).status == status
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from shinglefold.offline.dedupe.fingerprint_table import DIGESTED, FingerprintTa
 from shinglefold.offline.dedupe.link import Linking, groups_of
 from shinglefold.offline.dedupe.slots import LinkOptions
 from shinglefold.sketch.all_pairs import Pairs, find_pairs
-from shinglefold.sketch.clustering import connected, leader_clusters
+from shinglefold.sketch.clustering import connected_components, leader_clusters
 
 _AMPLE = LinkOptions(memory=1 << 30)
 _SIGNATURE = Decision(verify="signature", min_resemblance=0.5, min_length_ratio=0.8)
@@ -76,7 +76,7 @@ def test_pairs_are_those_of_the_reference_and_in_order(seed, count, scheme, whol
 @given(**_COLLECTIONS, linkage=st.sampled_from(["connected", "leader"]))
 def test_groups_are_those_of_the_reference(seed, count, scheme, whole, linkage):
     with made_up(seed, count, scheme, whole) as table:
-        found, group = reference(table), connected if linkage == "connected" else leader_clusters
+        found, group = reference(table), connected_components if linkage == "connected" else leader_clusters
         assert Linking(table, _AMPLE).labels(linkage).tolist() == group(found.a, found.b, count).tolist()
 
 

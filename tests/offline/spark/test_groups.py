@@ -22,9 +22,9 @@ from shinglefold.offline.sign.parquet import print_type
 from shinglefold.offline.sign.signer import SignOptions
 from shinglefold.offline.spark import Bounds, GroupOptions, groups, sign
 from shinglefold.offline.spark.candidate_pairs import _Nominate
-from shinglefold.offline.spark.grouping import _Star, connected
+from shinglefold.offline.spark.grouping import _Star, connected_components
 from shinglefold.settings import load_settings
-from shinglefold.sketch.clustering import connected as joined
+from shinglefold.sketch.clustering import connected_components as joined
 
 FIELDS = ("title", "body")
 
@@ -72,7 +72,7 @@ def signed_alone(documents, scheme):
     from shinglefold.offline.sign.signer import ParsedLine, Signer, SignTally
 
     plain = [ParsedLine(one, None, "", place) for place, one in enumerate(documents)]
-    return Signer(scheme, SignOptions(FIELDS)).signed(plain, SignTally())
+    return Signer(scheme, SignOptions(FIELDS)).sign_documents(plain, SignTally())
 
 
 @pytest.mark.parametrize("options", [{"verify": "signature"}, {"min_shared": 2, "verify": "keywords"}])
@@ -254,7 +254,7 @@ def test_spark_connects_a_random_graph_and_a_long_path(spark, work):
     edges = np.vstack((random, path, path[:3]))
     told = []
     frame = spark.createDataFrame(pa_table(edges).to_pandas())
-    found = connected(frame, work, lambda number, changed: told.append((number, changed)))
+    found = connected_components(frame, work, lambda number, changed: told.append((number, changed)))
     rows = {row.number: row.root for row in found.collect()}
     wanted = joined(edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64), 1_128)
     linked = set(edges[edges[:, 0] != edges[:, 1]].ravel().tolist())

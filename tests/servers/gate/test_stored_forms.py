@@ -9,7 +9,7 @@ from support.servers.server import add_alias
 
 from shinglefold.errors import EngineError
 from shinglefold.grouping import Gate, Policy
-from shinglefold.grouping.gate.protocol.member import numbers_of
+from shinglefold.grouping.gate.protocol.pending_document import numbers_of
 from shinglefold.model.stored_fingerprint import stored_parts
 from shinglefold.model.values import Fingerprint
 

@@ -12,7 +12,15 @@ from shinglefold.grouping.gate.group_commit import DecisionJob, WaitingCaller
 from shinglefold.grouping.gate.protocol.decide import DecisionContext
 from shinglefold.grouping.gate.protocol.intent_register import SharedRegister
 from shinglefold.grouping.gate.protocol.intents import WRITERS
-from shinglefold.grouping.gate.protocol.member import Member, Now, Pause, Refresh, Steps, Verdict, Write
+from shinglefold.grouping.gate.protocol.pending_document import (
+    Now,
+    Pause,
+    PendingDocument,
+    Refresh,
+    Steps,
+    Verdict,
+    Write,
+)
 from shinglefold.grouping.gate.protocol.protocol import decide, publish_settled
 from shinglefold.grouping.rules import Policy
 from shinglefold.ingest.writing.batch import ReadBack
@@ -41,19 +49,19 @@ class Newcomer:
     creates: bool = False
 
     def steps(self, policy: Policy, relation: Relation, register: SharedRegister) -> Steps[list[Verdict]]:
-        members = self.members(relation)
+        items = self.documents(relation)
         context = self.context(policy, relation, register)
         verdicts: list[Verdict] = []
-        for batch in [[one] for one in members] if self.apart else [members]:
+        for batch in [[one] for one in items] if self.apart else [items]:
             verdicts += yield from decide(batch, context)
             yield from publish_settled(register)
             if self.cleans:
                 yield from register.clean(FORMS)
         return verdicts
 
-    def members(self, relation: Relation) -> list[Member]:
+    def documents(self, relation: Relation) -> list[PendingDocument]:
         return [
-            Member(
+            PendingDocument(
                 id_,
                 {"_dedup": {"digest": text}},
                 text,
@@ -81,7 +89,7 @@ class Newcomer:
             callers,
             self.context(policy, relation, self.register()),
             batches=lambda documents: [list(documents)],
-            member=lambda member: member,
+            pending_document=lambda document: document,
             describe=lambda verdict: verdict,
             # The index has no pipelines, so that nothing is read back.
             read_back=ReadBack(None, "i", None),
@@ -321,7 +329,9 @@ def run_alone(
 
 def accepted(store: Store) -> dict[str, Any]:
     return {
-        id_: source for id_, (_, source) in store.there("documents").items() if FORMS.pending(source) is None
+        id_: source
+        for id_, (_, source) in store.there("documents").items()
+        if FORMS.expiry_of(source) is None
     }
 
 
@@ -371,8 +381,8 @@ def _local(steps: Any) -> int:
 
 
 def _spelled(value: Any, met: dict[int, int]) -> str:
-    """Return the text of a value, in which each member is told once: it is in a dozen variables."""
-    if isinstance(value, Member):
+    """Return the text of a value, in which each pending document occurs once: it is in a dozen variables."""
+    if isinstance(value, PendingDocument):
         if id(value) in met:
             return f"#{met[id(value)]}"
         met[id(value)] = len(met)

@@ -12,15 +12,15 @@ from typing import Any
 
 from shinglefold.contracts.engine import Guard, VersionedDocument, WriteResult
 from shinglefold.grouping.gate.protocol.intents import WRITERS
-from shinglefold.grouping.gate.protocol.member import (
+from shinglefold.grouping.gate.protocol.pending_document import (
     CountGroups,
     Delete,
     FindDocuments,
     FindGroups,
     GateFields,
-    Member,
     Now,
     Pause,
+    PendingDocument,
     Put,
     ReadDocuments,
     Refresh,
@@ -68,22 +68,22 @@ class Relation:
         near = self.pairs | self.doubtful
         return tuple(sorted({text, *(other for pair in near if text in pair for other in pair)}))
 
-    def possible(self, member: Member, source: Mapping[str, Any]) -> bool:
-        """Return whether a text may match a member, by their fingerprints."""
+    def possible(self, item: PendingDocument, source: Mapping[str, Any]) -> bool:
+        """Return whether a text may match a document, by their fingerprints."""
         text = source.get("_dedup", {}).get("digest")
         return text is not None and (
-            self.alike(member.print, text) or frozenset((member.print, text)) in self.doubtful
+            self.alike(item.print, text) or frozenset((item.print, text)) in self.doubtful
         )
 
     def alike(self, one: str, other: str) -> bool:
         return one == other or frozenset((one, other)) in self.pairs
 
-    def likeness(self, member: Member, source: Mapping[str, Any]) -> float | None:
+    def likeness(self, item: PendingDocument, source: Mapping[str, Any]) -> float | None:
         text = source.get("_dedup", {}).get("digest")
-        return 1.0 if text is not None and self.alike(member.print, text) else None
+        return 1.0 if text is not None and self.alike(item.print, text) else None
 
-    def pairs_of(self, members: Sequence[Member]) -> Iterator[tuple[int, int]]:
-        for (one, a), (other, b) in combinations(enumerate(members), 2):
+    def pairs_of(self, items: Sequence[PendingDocument]) -> Iterator[tuple[int, int]]:
+        for (one, a), (other, b) in combinations(enumerate(items), 2):
             if self.alike(a.print, b.print):
                 yield one, other
 
@@ -94,8 +94,8 @@ class Letters:
 
     relation: Relation
 
-    def likenesses(self, pairs: Sequence[tuple[Member, Any]]) -> list[Similarity | None]:
-        found = [self.relation.likeness(member, source) for member, source in pairs]
+    def likenesses(self, pairs: Sequence[tuple[PendingDocument, Any]]) -> list[Similarity | None]:
+        found = [self.relation.likeness(item, source) for item, source in pairs]
         return [None if one is None else Similarity(one) for one in found]
 
     needs_texts = False
@@ -103,14 +103,14 @@ class Letters:
     def stale(self, _: Mapping[str, Any]) -> set[str]:
         return set()
 
-    def possible(self, pairs: Sequence[tuple[Member, Any]]) -> list[bool]:
-        return [self.relation.possible(member, source) for member, source in pairs]
+    def possible(self, pairs: Sequence[tuple[PendingDocument, Any]]) -> list[bool]:
+        return [self.relation.possible(item, source) for item, source in pairs]
 
-    def pairs(self, members: Sequence[Member]) -> Iterator[tuple[int, int]]:
-        return self.relation.pairs_of(members)
+    def pairs(self, items: Sequence[PendingDocument]) -> Iterator[tuple[int, int]]:
+        return self.relation.pairs_of(items)
 
-    def print(self, member: Member) -> dict[str, Any]:
-        return {"_dedup": {"digest": member.print}}
+    def print(self, item: PendingDocument) -> dict[str, Any]:
+        return {"_dedup": {"digest": item.print}}
 
 
 @dataclass(frozen=True)
@@ -177,11 +177,11 @@ class Store:
             taken = {FORMS.group(source) for _, source in documents.values()}
             return [
                 SearchHits(
-                    tuple(id_ for id_, (_, source) in documents.items() if relation.possible(member, source)),
-                    frozenset(number for number in member.numbers if number in taken),
+                    tuple(id_ for id_, (_, source) in documents.items() if relation.possible(item, source)),
+                    frozenset(number for number in item.numbers if number in taken),
                     frozenset(id_ for id_, (_, source) in documents.items() if FORMS.group(source) is None),
                 )
-                for member in request.members
+                for item in request.documents
             ]
         groups = [FORMS.group(source) for _, source in documents.values()]
         if isinstance(request, CountGroups):

@@ -95,9 +95,9 @@ def _places(package: str) -> dict[tuple[str, Position, Position], list[Mutant]]:
     found = defaultdict(list)
     for file in sorted((_ROOT / package).rglob("*.py")):
         path = str(file.relative_to(_ROOT))
-        beside = _beside(_text(path))
+        untested = _untested_places(_text(path))
         for one in _mutants(path):
-            if not any(begin <= one.first and one.last <= end for begin, end in beside):
+            if not any(begin <= one.first and one.last <= end for begin, end in untested):
                 found[one.path, one.first, one.last] += [one]
     return found
 
@@ -114,7 +114,7 @@ def _mutants(path: str) -> Iterator[Mutant]:
             yield Mutant(path, tuple(first), tuple(last), name, number)
 
 
-def _beside(source: str) -> list[tuple[Position, Position]]:
+def _untested_places(source: str) -> list[tuple[Position, Position]]:
     """Return where types stand, which no test runs, and how values are laid out and told to developers."""
     nodes = list(ast.walk(ast.parse(source)))
     found = [getattr(node, name, None) for node in nodes for name in ("annotation", "returns")]

@@ -1,4 +1,4 @@
-"""Values of the protocol: a member (a document), its verdict, the gate's fields, and the requests."""
+"""Values of the protocol: a pending document, its verdict, the gate's fields, and the requests."""
 
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -46,7 +46,7 @@ class Similarity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SimilarDocument:
-    """A stored document that a member resembles, in the version that was read.
+    """A stored document that a pending document resembles, in the version that was read.
 
     Attributes:
         likeness, similarity: as in ``Similarity``.
@@ -103,11 +103,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class SearchHits:
-    """What a search found for a member.
+    """What a search found for a document.
 
     Attributes:
         ids: the ids of matching documents, leaders first, then the most similar.
-        taken: the numbers of the member that a group has already.
+        taken: the numbers of the document that a group has already.
         ungrouped: the ids of documents without a group number, if the size of groups is limited.
         truncated: whether there are more documents.
         ungrouped_beyond: whether some of these may have no number.
@@ -121,7 +121,7 @@ class SearchHits:
 
 
 @dataclass(slots=True, eq=False)
-class Member:
+class PendingDocument:
     """A document of a batch that is being decided, and the state of its decision.
 
     Args:
@@ -129,11 +129,11 @@ class Member:
         document: the source to store, with its fingerprint.
         print: the parts by which it is compared; the protocol does not read them.
         numbers: the numbers for a new group, in the order to try them.
-        match_keys: two members that match have one of them in common.
+        match_keys: two documents that match have one of them in common.
         create: whether it fails where a document with its id is stored.
 
     Attributes:
-        started: when it began to wait; the longest wait goes first. A member that withdraws keeps it.
+        started: when it began to wait; the longest wait goes first. A document that withdraws keeps it.
         until: when its lease expires.
         intent_id: the id of its intent.
         guard: the version under which it is stored; None while it has not reserved its id.
@@ -142,15 +142,15 @@ class Member:
         claim: the group in which it claims a slot.
         intents: the intents of other writers whose documents may match.
         nominated: the ids of candidates that searches found, those most likely to decide first.
-        related_ids: further ids to read: those of intents, and of members of its batch.
+        related_ids: further ids to read: those of intents, and of others of its batch.
         likes: stored documents that match.
         stale: the ids of those whose fingerprint matches, or has the number of its group, but is of another
             text than they have.
-        pending: the open ones among ``intents``.
+        open_intents: the open ones among ``intents``.
         retried: whether the store failed once, so that the stored document may be this one.
         busy_reason: why the store was too busy to reserve its id or to store it.
         stored: the version as which it was stored, None if it was not.
-        earlier_duplicates: positions of earlier, undecided members of its batch that it resembles.
+        earlier_duplicates: positions of earlier, undecided documents of its batch that it resembles.
     """
 
     id: str
@@ -172,7 +172,7 @@ class Member:
     related_ids: set[str] = field(default_factory=set)
     likes: list[SimilarDocument] = field(default_factory=list)
     stale: set[str] = field(default_factory=set)
-    pending: "list[Intent]" = field(default_factory=list)
+    open_intents: "list[Intent]" = field(default_factory=list)
     retried: bool = False
     busy_reason: str = ""
     earlier_duplicates: set[int] = field(default_factory=set)
@@ -181,7 +181,7 @@ class Member:
 
     @property
     def order(self) -> tuple[int, str]:
-        """The key by which the earlier of two members goes first."""
+        """The key by which the earlier of two documents goes first."""
         return self.started, self.intent_id
 
     @property
@@ -197,7 +197,7 @@ class Member:
     def reset(self) -> None:
         """Begin again: forget the guard and the results of searches."""
         self.guard, self.intent_id, self.claim, self.changes = None, "", None, False
-        self.intents, self.likes, self.pending, self.stale = [], [], [], set()
+        self.intents, self.likes, self.open_intents, self.stale = [], [], [], set()
         self.search_hits, self.kept = SearchHits(), None
 
 
@@ -274,12 +274,12 @@ class ReadDocuments:
 
 @dataclass(frozen=True, slots=True)
 class FindDocuments:
-    """Search the documents that match each member; answered by ``SearchHits`` for each.
+    """Search the documents that match each pending document; answered by ``SearchHits`` for each.
 
-    ``deep``: search for more documents than those that share most with the member.
+    ``deep``: search for more documents than those that share most with the pending document.
     """
 
-    members: tuple[Member, ...]
+    documents: tuple[PendingDocument, ...]
     deep: bool = False
 
 
@@ -336,7 +336,7 @@ class GateFields:
         """Return the document that reserves an id; it has no fingerprint and no field of the user."""
         return put({}, self.field, {PENDING: until, ATTEMPT: intent_id})
 
-    def pending(self, source: Mapping[str, Any]) -> int | None:
+    def expiry_of(self, source: Mapping[str, Any]) -> int | None:
         """Return when a placeholder expires; None for a document."""
         until = stored_parts(source, self.field).get(PENDING)
         return until if isinstance(until, int) else None
@@ -360,7 +360,7 @@ class GateFields:
         digest = stored_parts(one, self.field).get("digest")
         return bool(digest) and digest == stored_parts(other, self.field).get("digest")
 
-    def stamped(self, document: Mapping[str, Any], group: int | None, leads: bool) -> JSON:
+    def add_group(self, document: Mapping[str, Any], group: int | None, leads: bool) -> JSON:
         """Return a document with its group, the fingerprint field in its usual form."""
         if group is None:
             return dict(document)
@@ -388,7 +388,7 @@ def guard_revocation(held: VersionedDocument, gate_fields: GateFields) -> Action
 
     A placeholder is deleted. A document that was to be changed gets a new version.
     """
-    if gate_fields.pending(held.source) is not None:
+    if gate_fields.expiry_of(held.source) is not None:
         return Delete("documents", held.id, held.guard)
     return Update("documents", held.id, {}, held.guard)
 
