@@ -81,6 +81,16 @@ def test_every_folder_is_explained_in_the_architecture():
     assert not [folder for folder in sorted(folders) if f"`{folder}/`" not in text]
 
 
+def test_what_the_architecture_names_in_a_file_is_there():
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    named = re.findall(r"`(\w+)(?:\(\))?` in `([\w/.-]+\.(?:py|java))`", text)
+    assert len(named) > 10
+    files = [path for path in tracked("*.py", "*.java") if "tests" not in path.parts]
+    for name, place in named:
+        texts = [path.read_text("utf-8") for path in files if path.as_posix().endswith(f"/{place}")]
+        assert any(re.search(rf"\b{name}\b", one) for one in texts), f"{name} in {place}"
+
+
 def product() -> list[Path]:
     """The modules of the product: not the texts that readers copy, whose names frameworks set."""
     return [
