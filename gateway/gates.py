@@ -137,7 +137,7 @@ def unkept(index: SignedIndex, *given: Mapping[str, object]) -> str:
     )
 
 
-def with_id(
+def gate_document(
     index: SignedIndex, outcome: Outcome, id_: str | None, routing: object, *, create: bool
 ) -> Document:
     """Return a signed document for a gate, with a random id if it has none."""

@@ -209,9 +209,9 @@ class KnownIndices:
 
     def is_index(self, name: str | None, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether a name is known to be that of an index, which is the same for all callers."""
-        return name is not None and (yield from self._mappings_of_name(name, headers)).mappings.keys() == {
-            name
-        }
+        if name is None:
+            return False
+        return (yield from self._mappings_of_name(name, headers)).mappings.keys() == {name}
 
     def any_has_recipe(self, index: str, headers: Mapping[str, str]) -> Steps[bool]:
         """Return whether one of the indices that a search names is known to have a recipe."""

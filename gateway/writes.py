@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from shinglefold.contracts.engine import VersionedDocument
-from shinglefold.gateway.gates import Admit, admit, refresh, single, unkept, with_id
+from shinglefold.gateway.gates import Admit, admit, gate_document, refresh, single, unkept
 from shinglefold.gateway.indices import KnownIndices, SignedIndex
 from shinglefold.gateway.rest import (
     Operation,
@@ -255,7 +255,7 @@ def _admit(
     if why := unkept(index, parameters):
         return RestResponse(400, failure(why))
     create = operation.name == "create" or parameters.get("op_type") == "create"
-    document = with_id(index, outcome, operation.id, parameters.get("routing"), create=create)
+    document = gate_document(index, outcome, operation.id, parameters.get("routing"), create=create)
     answers = yield from admit(Admit(index, [document], request.headers))
     yield from refresh(request, index)
     return single(answers[0])

@@ -35,10 +35,10 @@ def lazy_attributes(package: str, names: Mapping[str, str]) -> Callable[[str], o
     homes = {name: module for module, several in names.items() for name in several.split()}
 
     def look_up(name: str) -> object:
-        if name not in homes and (module := f".{name}") in names:
+        if name in homes:
+            return getattr(import_module(homes[name], package), name)
+        if (module := f".{name}") in names:
             return import_module(module, package)
-        if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(homes[name], package), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return look_up

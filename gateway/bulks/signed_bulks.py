@@ -7,7 +7,7 @@ from typing import Any
 
 from shinglefold.contracts.engine import JSON, VersionedDocument
 from shinglefold.gateway.bulks.items import BulkItem, BulkSegment, read_items
-from shinglefold.gateway.gates import Admit, admit, refresh, unkept, with_id
+from shinglefold.gateway.gates import Admit, admit, gate_document, refresh, unkept
 from shinglefold.gateway.indices import KnownIndices
 from shinglefold.gateway.rest import (
     Operation,
@@ -182,7 +182,7 @@ class SignedBulks:
                     item.refuse(why)
                 else:
                     create = item.verb == "create" or item.metadata.get("op_type") == "create"
-                    item.admitted = with_id(index, outcome, item.id, item.route, create=create)
+                    item.admitted = gate_document(index, outcome, item.id, item.route, create=create)
 
     def _send(self, request: RestRequest, items: Sequence[BulkItem], *, begun: bool) -> Steps[RestResponse]:
         """Send actions, those that met a conflict again; return the response to the first request.
